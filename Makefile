@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 # The newest LiteLLM that is tested stands with what the start of the plugin asks of it.
-NEWEST := $(shell sed -n 's/^NEWEST = "\(.*\)"$$/\1/p' litellm_messplus/proxy/litellm_fit.py)
+NEWEST := $(shell sed -n 's/^NEWEST = "\(.*\)"$$/\1/p' litellm_messplus/serving/litellm_fit.py)
 VERSION := $(NEWEST)
 LITELLM_VENV := .venv-litellm-$(VERSION)
 LITELLM_INSTALLED := $(LITELLM_VENV)/.installed
@@ -59,7 +59,7 @@ test-long: $(INSTALLED)
 
 test-litellm: $(LITELLM_INSTALLED) ## What knows LiteLLM, and real proxies, on another LiteLLM. VERSION=1.108.11: which.
 	$(LITELLM_VENV)/bin/python -c 'import sys; from importlib import metadata; found = metadata.version("litellm"); print("LiteLLM", found); sys.exit(found != "$(VERSION)")'
-	$(LITELLM_VENV)/bin/pytest --numprocesses 2 --dist worksteal tests/proxy
+	$(LITELLM_VENV)/bin/pytest --numprocesses 2 --dist worksteal tests/serving
 	$(LITELLM_VENV)/bin/pytest $(REAL)
 
 test-postgres: $(INSTALLED) ## Workers on a real Postgres, and proxies with their history in it: needs Debian's postgresql.

@@ -29,11 +29,11 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import read_surface
-from litellm_messplus.proxy import startup
-from litellm_messplus.proxy.composition import Parts
-from litellm_messplus.proxy.deployments.index import build_zoos
-from litellm_messplus.proxy.plugin import MessplusPlugin
 from litellm_messplus.restore import restore
+from litellm_messplus.serving import startup
+from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.state.entries import Example, Taught

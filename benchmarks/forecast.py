@@ -30,9 +30,9 @@ from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError
 from litellm_messplus.replay.run import build_engine, teach
 from litellm_messplus.replay.show import scale
+from litellm_messplus.runtime.terminal import progress
+from litellm_messplus.runtime.vocabulary import WARM_UP
 from litellm_messplus.switching.forecast import Forecast, Happened, Range
-from litellm_messplus.terminal import progress
-from litellm_messplus.vocabulary import WARM_UP
 
 
 @dataclass(frozen=True, slots=True)

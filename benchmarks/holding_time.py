@@ -21,8 +21,8 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 from threadpoolctl import threadpool_limits
 
 from benchmarks.decision_time import answered, arguments_of_a_request, asked, begun, configuration
-from litellm_messplus.proxy import startup
-from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.serving import startup
+from litellm_messplus.serving.plugin import MessplusPlugin
 
 CASES = ((0, 0.2), (48_000, 0.2), (416_000, 1.5))
 """Characters of a prompt, and the budget in milliseconds."""

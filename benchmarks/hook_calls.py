@@ -85,7 +85,7 @@ def counting() -> Any:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     from litellm_messplus.plugin import instance
-    from litellm_messplus.proxy.litellm_seam import proxy_app
+    from litellm_messplus.serving.litellm_seam import proxy_app
 
     plugin: Any = type(instance)
     hooks = {name: own for name, own in vars(plugin).items() if name.startswith("async_")}

@@ -28,7 +28,7 @@ from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.run import Answers, Late
 from litellm_messplus.replay.show import table
 from litellm_messplus.replay.summary import Outcome
-from litellm_messplus.terminal import progress
+from litellm_messplus.runtime.terminal import progress
 
 
 class LiteLLMBandit:

@@ -20,8 +20,8 @@ from typing import Any, ParamSpec, TypeVar
 from benchmarks.histogram import Histogram
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy.monitoring import StatusWatch
-from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.serving.monitoring import StatusWatch
+from litellm_messplus.serving.plugin import MessplusPlugin
 
 LOOK_SECONDS = 0.002
 REPORT = Path("loop_monitor.json")

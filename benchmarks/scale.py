@@ -31,19 +31,19 @@ from benchmarks.verdicts_on_one_answer import Steps
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.inspecting.listing import Wanted, requests_in
-from litellm_messplus.proxy import startup
-from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.composition import Parts
-from litellm_messplus.proxy.deployments.index import build_zoos
-from litellm_messplus.proxy.feedback import Feedback
-from litellm_messplus.proxy.startup import open_database
 from litellm_messplus.records import LabelRecord, new_id, served_call_id
+from litellm_messplus.runtime.vocabulary import LabelKind
+from litellm_messplus.serving import startup
+from litellm_messplus.serving.authentication import Caller
+from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.feedback import Feedback
+from litellm_messplus.serving.startup import open_database
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
-from litellm_messplus.vocabulary import LabelKind
 from tests.support.markdown import ROOT, Document
 
 ZOO = "zoo"

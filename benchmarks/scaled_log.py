@@ -27,6 +27,13 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.vocabulary import (
+    CallRole,
+    CallStatus,
+    CostSource,
+    GradingStatus,
+    LabelKind,
+)
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import (
     calls,
@@ -37,7 +44,6 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, GradingStatus, LabelKind
 
 BLOCK = 1000
 """Requests that are written through the store."""

@@ -13,8 +13,6 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.proxy.before import shadow_level
-from litellm_messplus.proxy.modes import observed_log
 from litellm_messplus.records import (
     Asker,
     CallRecord,
@@ -25,6 +23,9 @@ from litellm_messplus.records import (
     new_id,
     served_call_id,
 )
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, LabelKind
+from litellm_messplus.serving.before import shadow_level
+from litellm_messplus.serving.modes import observed_log
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
@@ -32,7 +33,6 @@ from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Arm, Trial
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 
 ALPHA = 0.85
 SMALL, MEDIUM, LARGE = "small", "medium", "large"

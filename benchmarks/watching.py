@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.draws import uniform
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.run import Answers, Run, Verdict
 from litellm_messplus.replay.summary import Outcome
+from litellm_messplus.runtime.draws import uniform
+from litellm_messplus.runtime.vocabulary import WARM_UP, level_before
 from litellm_messplus.switching.forecast import DecidedAside, Happened, forecast
-from litellm_messplus.vocabulary import WARM_UP, level_before
 
 SAMPLE = 0.5
 """The share of watched requests of which another model is called, unseen: a recording is short."""

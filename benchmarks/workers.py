@@ -24,7 +24,7 @@ from pathlib import Path
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.state.entries import Entry, Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from litellm_messplus.conformance.encoders import FakeEncoder, check_encoder
     from litellm_messplus.conformance.heads import check_head
     from litellm_messplus.energy.meter import Meter, Reading, Window, reading
-    from litellm_messplus.errors import ConfigurationError, MessplusError
     from litellm_messplus.labels.checks.check import Check, Score
     from litellm_messplus.labels.source import Answer, AnsweredCall
     from litellm_messplus.prediction.encoder import (
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from litellm_messplus.replay.experiment import Experiment
     from litellm_messplus.replay.files import read_file
     from litellm_messplus.replay.plan import Plan
+    from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 
 __all__ = [
     "Answer",
@@ -61,7 +61,7 @@ _HOME_OF = {
     "Answer": "litellm_messplus.labels.source",
     "AnsweredCall": "litellm_messplus.labels.source",
     "Check": "litellm_messplus.labels.checks.check",
-    "ConfigurationError": "litellm_messplus.errors",
+    "ConfigurationError": "litellm_messplus.runtime.errors",
     "Conversation": "litellm_messplus.prediction.encoder",
     "Encoder": "litellm_messplus.prediction.encoder",
     "Experiment": "litellm_messplus.replay.experiment",
@@ -71,7 +71,7 @@ _HOME_OF = {
     "HashedNgrams": "litellm_messplus.prediction.hashed_ngrams",
     "Head": "litellm_messplus.prediction.head",
     "Label": "litellm_messplus.prediction.head",
-    "MessplusError": "litellm_messplus.errors",
+    "MessplusError": "litellm_messplus.runtime.errors",
     "Meter": "litellm_messplus.energy.meter",
     "Plan": "litellm_messplus.replay.plan",
     "Reading": "litellm_messplus.energy.meter",

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from litellm_messplus.errors import NotWrittenError, TooOftenError
 from litellm_messplus.records import CallRecord, Record, RequestRecord
+from litellm_messplus.runtime.errors import NotWrittenError, TooOftenError
 from litellm_messplus.store.rows import storable
 
 LONGEST = 100_000

@@ -10,13 +10,13 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import LONGEST, Arrivals, Backlog, Waiting
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.deciding.decider import Engine, fold
-from litellm_messplus.errors import JournalFullError, UnloggedRequestError, UnsettledError
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.rows import without_words
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import JournalFullError, UnloggedRequestError, UnsettledError
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault

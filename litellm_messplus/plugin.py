@@ -3,6 +3,6 @@
 LiteLLM may load this file by its path, as a module of its own: so there is nothing else in it.
 """
 
-from litellm_messplus.proxy.litellm_fit import start
+from litellm_messplus.serving.litellm_fit import start
 
 instance = start()

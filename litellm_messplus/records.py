@@ -15,8 +15,7 @@ from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, always, column, public, record
-from litellm_messplus.switching.modes import ROUTED, Trial
-from litellm_messplus.vocabulary import (
+from litellm_messplus.runtime.vocabulary import (
     CallRole,
     CallStatus,
     Change,
@@ -26,6 +25,7 @@ from litellm_messplus.vocabulary import (
     LabelKind,
     Preferred,
 )
+from litellm_messplus.switching.modes import ROUTED, Trial
 
 # Ids of our own: unique, not to be guessed, and in order of time.
 

@@ -18,12 +18,7 @@ from litellm_messplus.records import (
     Record,
     RequestRecord,
 )
-from litellm_messplus.store import log, zoo_modes
-from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.switching.modes import Arm, Mode
-from litellm_messplus.upkeep.prune import prune
-from litellm_messplus.vocabulary import (
+from litellm_messplus.runtime.vocabulary import (
     FAILED,
     SERVING,
     CallRole,
@@ -32,6 +27,11 @@ from litellm_messplus.vocabulary import (
     LabelKind,
     level_before,
 )
+from litellm_messplus.store import log, zoo_modes
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.zoo_modes import ModeRow
+from litellm_messplus.switching.modes import Arm, Mode
+from litellm_messplus.upkeep.prune import prune
 from tests.support.builders import LARGE, SMALL, label, served_call, traffic, with_columns
 from tests.support.summing import eventful
 from tests.support.whole_conversations import begun, turn

@@ -21,7 +21,7 @@ from litellm_messplus.certificate.claim import certificate_of, page
 from litellm_messplus.cli.main import app
 from litellm_messplus.inspecting.listing import Wanted
 from litellm_messplus.page.data import PageData
-from litellm_messplus.proxy.metrics import exposition, figures_of
+from litellm_messplus.serving.metrics import exposition, figures_of
 from litellm_messplus.status.build import status_of
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.upkeep.verify import verify

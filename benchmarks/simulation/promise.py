@@ -17,13 +17,13 @@ from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Reason
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.serving import Unit
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.credits import shares_of
 from litellm_messplus.state.entries import Decided, Example, Labelled, Settled
 from litellm_messplus.state.verdict import Given
-from litellm_messplus.vocabulary import LabelKind
 
 UNDER_WAY = 20
 """Sessions at once."""

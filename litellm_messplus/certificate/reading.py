@@ -30,8 +30,9 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.certificate.evidence import Heard
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.figures.tally import Group, Tally, tallies
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 from litellm_messplus.status.reading import is_since, window_start
 from litellm_messplus.store.tables import (
     labels,
@@ -41,7 +42,6 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
-from litellm_messplus.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 
 CURRENT = Table(
     "current_labels",

@@ -14,11 +14,11 @@ import typer
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson
 from litellm_messplus.cli.zoo import mode_in_words
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.replay.plan import Plan
+from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
-    from litellm_messplus.proxy.checking import Checked
+    from litellm_messplus.serving.checking import Checked
     from litellm_messplus.settings.serving import WatchSettings
 
 # `messplus check`: is this configuration one that the proxy would start with?
@@ -38,8 +38,8 @@ def check(
     """
     options.without_network()
     from litellm_messplus.encoders.lookup import load_encoder
-    from litellm_messplus.proxy.checking import checked, database_notes
-    from litellm_messplus.proxy.litellm_fit import check_litellm
+    from litellm_messplus.serving.checking import checked, database_notes
+    from litellm_messplus.serving.litellm_fit import check_litellm
     from litellm_messplus.settings.load import read_config
 
     check_litellm()

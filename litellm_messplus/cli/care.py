@@ -13,7 +13,7 @@ import typer
 from litellm_messplus.cli import options
 from litellm_messplus.cli.every_day import ask_proxy
 from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
     from litellm_messplus.deciding.decider import Engine
@@ -35,7 +35,7 @@ def read_engines(config: Path) -> "tuple[MessplusSettings, dict[str, Engine]]":
 
 
 def _read(config: Path | None) -> "tuple[MessplusSettings, dict[str, Zoo]]":
-    from litellm_messplus.proxy.deployments.index import configured_zoos
+    from litellm_messplus.serving.deployments.index import configured_zoos
     from litellm_messplus.settings.load import load_settings, read_config
 
     given = read_config(config or Path("proxy_config.yaml"))

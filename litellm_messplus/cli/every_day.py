@@ -11,7 +11,7 @@ import typer
 
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyAddress, ProxyKey, ProxyUrl
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
     from litellm_messplus.status.report import Status
@@ -82,8 +82,8 @@ def _asked(url: str, key: str | None, route: str, read: Callable[[Any], T], **gi
 
 
 def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool) -> None:
+    from litellm_messplus.runtime.terminal import show
     from litellm_messplus.status.learned import Learned, learned_of, render_learned
-    from litellm_messplus.terminal import show
 
     if url is None:
         found = asyncio.run(learned_of(place))
@@ -99,8 +99,8 @@ def _print(found: "Status", *, full: bool) -> None:
     """Print a line for each promise and alert, however long, and the tables where asked to."""
     from rich.console import Console
 
+    from litellm_messplus.runtime.terminal import show
     from litellm_messplus.status.render import alert_lines, render, summary
-    from litellm_messplus.terminal import show
 
     console = Console(highlight=False)
     for line in (*summary(found), *alert_lines(found)):
@@ -138,7 +138,7 @@ def requests(
     """List the newest requests: what was chosen, why, whether it satisfied, and what it cost."""
     from litellm_messplus.inspecting.listing import Given, Wanted, requests_in
     from litellm_messplus.inspecting.render import render_requests
-    from litellm_messplus.terminal import show
+    from litellm_messplus.runtime.terminal import show
 
     verdict = Given.UNSATISFIED if unsatisfied else None
     wanted = Wanted(zoo, model=model, verdict=verdict, key=of_key)
@@ -167,7 +167,7 @@ def explain(
     from litellm_messplus.inspecting.explain import explain as explained
     from litellm_messplus.inspecting.logged import logged_in
     from litellm_messplus.inspecting.render import render_explanation
-    from litellm_messplus.terminal import show
+    from litellm_messplus.runtime.terminal import show
 
     place = options.history(database, url)
     if not given.strip():

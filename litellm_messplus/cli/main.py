@@ -10,7 +10,7 @@ from litellm_messplus.cli.before import check, profile, replay
 from litellm_messplus.cli.care import import_, prune, verify
 from litellm_messplus.cli.every_day import certificate, explain, requests, status, ui
 from litellm_messplus.cli.zoo import zoo
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 
 GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Every day": (status, requests, explain, certificate, zoo, ui),
@@ -59,7 +59,7 @@ app = typer.Typer(
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        from litellm_messplus.runtime import version
+        from litellm_messplus.runtime.counters import version
 
         print(f"litellm-messplus {version()}")
         raise typer.Exit

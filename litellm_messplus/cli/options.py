@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 
 FILE = Path("var/master_key")
 VARIABLE = "LITELLM_MASTER_KEY"

@@ -7,8 +7,8 @@ import typer
 
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson, ProxyAddress, ProxyKey
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.figures.words import around, figure, percent, percent_around
+from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.conversations.line import Hits, Line, Place
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN, RecentMean, expected
+from litellm_messplus.runtime.bounded import Bounded
 
 # What it costs to stay with a model: this call, and those that are still to come.
 #

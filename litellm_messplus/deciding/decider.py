@@ -15,12 +15,12 @@ from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.deciding.expectations import Expectations, limits_of, use_of
-from litellm_messplus.draws import uniform
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
+from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.entries import (

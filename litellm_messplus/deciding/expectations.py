@@ -22,12 +22,12 @@ from litellm_messplus.routing.limits import (
     strain,
 )
 from litellm_messplus.routing.plan import FEWEST, Outlook
+from litellm_messplus.runtime.vocabulary import is_before
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import day_of
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.vocabulary import is_before
 
 OUTLOOKS = 8
 """Outlooks that are kept at once, of different sets of healthy candidates, or prices."""

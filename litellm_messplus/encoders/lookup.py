@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.runtime import DOTTED_PATH, load_part
+from litellm_messplus.runtime.counters import DOTTED_PATH, load_part
+from litellm_messplus.runtime.errors import ConfigurationError
 
 # No encoder: the prompt is not read, and the running means are all that is predicted.
 #

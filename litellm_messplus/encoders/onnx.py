@@ -8,8 +8,8 @@ from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 
 from litellm_messplus.encoders.bounds import OF_256_TOKENS, cores_for_encoding, fingerprint
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
+from litellm_messplus.runtime.errors import ConfigurationError
 
 MAX_TOKENS = 256
 _PLACES = ("model.onnx", "onnx/model.onnx")

@@ -27,8 +27,8 @@ from litellm_messplus.energy.measure import Idle, idle_of
 from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, plausible_watts
 from litellm_messplus.energy.profile import above_idle, fault
 from litellm_messplus.energy.zeus import open_meter
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
+from litellm_messplus.runtime.errors import ConfigurationError
 
 # What encoding draws above idle: measured once, in the encoder's process, before it serves.
 #

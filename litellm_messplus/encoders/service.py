@@ -8,7 +8,6 @@ from hashlib import blake2b
 
 import numpy as np
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.encoders.batcher import (
     Batch,
     Batcher,
@@ -22,6 +21,7 @@ from litellm_messplus.encoders.batcher import (
 )
 from litellm_messplus.encoders.process import ProcessEncoder
 from litellm_messplus.prediction.encoder import Conversation, Encoder, Features
+from litellm_messplus.runtime.bounded import Bounded
 
 CLOSE_SECONDS = 2.0
 """How long a stop waits for a batch that is under way in another process."""

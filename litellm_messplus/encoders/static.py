@@ -11,8 +11,8 @@ import numpy as np
 from model2vec import StaticModel
 
 from litellm_messplus.encoders.bounds import Window, fingerprint
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.runtime.errors import ConfigurationError
 
 WINDOW = Window(characters=2048, head=512)
 """About 500 tokens: what stays well under a millisecond."""

@@ -14,8 +14,8 @@ from huggingface_hub import snapshot_download
 from transformers import AutoModel, AutoTokenizer
 
 from litellm_messplus.encoders.bounds import OF_256_TOKENS, cores_for_encoding, fingerprint
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.runtime.errors import ConfigurationError
 
 MAX_TOKENS = 256
 """The largest of the paper's appendix."""

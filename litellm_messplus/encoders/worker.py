@@ -23,8 +23,8 @@ from litellm_messplus.encoders.batcher import Encode, Encoded, unmeasured
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import Consumption, measured, send
 from litellm_messplus.energy.meter import NotMeasuredError
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.runtime.errors import ConfigurationError
 
 NICENESS = 10
 """On busy cores requests go before their features, which still get a tenth of a core."""

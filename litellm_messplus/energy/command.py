@@ -25,8 +25,8 @@ from litellm_messplus.energy.profile import (
     fit,
     screened,
 )
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.terminal import progress
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.terminal import progress
 
 # From the windows that were measured to the profile.
 

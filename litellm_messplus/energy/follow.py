@@ -19,7 +19,7 @@ from typing import TypeVar
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter, Reading, plausible_watts
 from litellm_messplus.energy.profile import Fault, above_idle, fault
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 
 Found = TypeVar("Found")
 

@@ -17,7 +17,7 @@ from litellm_messplus.energy.meter import (
     Reading,
     plausible_watts,
 )
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 
 # Which loads are measured: lengths of prompts and completions, at a few concurrencies.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 
 # What a user of `messplus profile` can meet.
 

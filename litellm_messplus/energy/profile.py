@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from litellm_messplus.energy.measure import Cell, Idle, MeasuredWindow
 from litellm_messplus.energy.meter import FitError, Reading
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 
 # Joules per prompt token, per completion token and per request, from measured windows. Pure.
 #

@@ -11,7 +11,7 @@ from sqlalchemy import FromClause, and_, case, func, literal, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import Interval, effective, wilson
-from litellm_messplus.vocabulary import CallStatus, Failure
+from litellm_messplus.runtime.vocabulary import CallStatus, Failure
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import httpx
 
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.inspecting.logged import Logged, NotARequestError, logged_of, plain
+from litellm_messplus.runtime.errors import MessplusError
 
 SECONDS = 60.0
 """How long the proxy may take to answer."""

@@ -10,13 +10,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, column, func, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.figures.tally import taken
 from litellm_messplus.inspecting.explain import reason_in_words
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.vocabulary import level_before
 from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.tables import log_head, outcomes, requests
-from litellm_messplus.vocabulary import level_before
 
 MOST = 1000
 """Requests that the command lists."""

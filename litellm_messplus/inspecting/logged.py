@@ -11,16 +11,16 @@ from pydantic import BaseModel, create_model
 from sqlalchemy import RowMapping, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord
 from litellm_messplus.rows import Declared, columns_of
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
 from litellm_messplus.store.tables import verdicts
-from litellm_messplus.vocabulary import CallStatus
 
 # What is public of a row: the columns that are declared so. Features and surface would let others
 # test guesses of the prompt, the hash of a key is nobody else's, and a position means nothing

@@ -12,8 +12,8 @@ from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import Row, plain
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import FAILED
+from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
 from litellm_messplus.switching.modes import LITELLM
-from litellm_messplus.terminal import Rows, numbers, whole, words
 
 NOT_BY_SCORE = (Reason.HELD, Reason.TROUBLE, Reason.DEADLINE_MISSED)
 """The reasons of who serves whatever the scores say."""

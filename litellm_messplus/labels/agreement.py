@@ -10,7 +10,7 @@ of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighte
 from dataclasses import dataclass
 from math import sqrt
 
-from litellm_messplus.vocabulary import Preferred
+from litellm_messplus.runtime.vocabulary import Preferred
 
 ENOUGH = 30
 """Calls that both judged, below which nothing is said of their agreement."""

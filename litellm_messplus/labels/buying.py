@@ -11,11 +11,11 @@ from datetime import date
 
 import numpy as np
 
-from litellm_messplus.bounded import Bounded
-from litellm_messplus.draws import uniform
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.rates import ALARM
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.draws import uniform
 
 # How much labels are needed.
 

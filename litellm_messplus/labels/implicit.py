@@ -7,10 +7,10 @@ labels that are only ever bad would drive every rate down."""
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.labels.source import AnsweredCall, Asked, Cause, Finding, ReportFinding
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ImplicitSettings
-from litellm_messplus.vocabulary import LabelKind
 
 # How alike two texts are: whether a question is another one asked again.
 

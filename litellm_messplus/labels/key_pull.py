@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from litellm_messplus.vocabulary import FAILED
+from litellm_messplus.runtime.vocabulary import FAILED
 
 CHANCE = 2.0
 """Labels by which a key may differ from the others, however few there are."""

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.records import LabelRecord, new_id
-from litellm_messplus.runtime import Counters
-from litellm_messplus.vocabulary import Failure, LabelKind
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.vocabulary import Failure, LabelKind
 
 # A call that has ended, as a label source sees it: what was asked, and what was answered.
 

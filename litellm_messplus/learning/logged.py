@@ -30,9 +30,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.learning.outcome import LoggedLabel, Row
 from litellm_messplus.rows import columns_of, rebuilt
+from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 
 AT_ONCE = 500

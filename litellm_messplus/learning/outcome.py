@@ -9,8 +9,8 @@ from sqlalchemy import RowMapping
 
 from litellm_messplus.records import served_call_id
 from litellm_messplus.rows import column, record
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, CallRole, CallStatus
 from litellm_messplus.state.verdict import counting
-from litellm_messplus.vocabulary import PRECEDENCE, CallRole, CallStatus
 
 Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or about to be written."""

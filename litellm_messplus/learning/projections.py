@@ -29,6 +29,7 @@ from litellm_messplus.learning.sums import (
     of_request,
 )
 from litellm_messplus.rows import flat
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
@@ -40,7 +41,6 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 ABOUT_REQUESTS = (calls, call_energy, gradings, labels)
 Batch = Mapping[Table, Sequence[Row]]

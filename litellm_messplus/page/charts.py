@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Row, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, share, tallies
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, level_before
 from litellm_messplus.store.tables import (
     call_sums,
     calls,
@@ -28,7 +29,6 @@ from litellm_messplus.store.tables import (
     request_sums,
     requests,
 )
-from litellm_messplus.vocabulary import CallRole, CallStatus, level_before
 
 
 def plain(found: Any) -> dict[str, Any]:

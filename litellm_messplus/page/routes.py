@@ -19,7 +19,7 @@ from litellm_messplus.inspecting.logged import NotFoundError
 from litellm_messplus.page.charts import LONGEST_DAYS
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.sign_ins import LASTS, Kind, SignIns
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from litellm_messplus.store.rows import STORABLE
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.prompt import Prompt, projection
 from litellm_messplus.prediction.prompt_heads import (
@@ -26,6 +25,7 @@ from litellm_messplus.prediction.prompt_heads import (
 )
 from litellm_messplus.prediction.rates import DriftTest, FadingRate, optimism, rates
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
+from litellm_messplus.runtime.bounded import Bounded
 
 # The prompts that were judged lately: what a plan is made for, and what a rate is a mean over.
 #

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Select, Table, and_, func, select
 
-from litellm_messplus import parquet
-from litellm_messplus.parquet import ParquetError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Features
 from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.replay.recording import Order, Prompts, Recording, ReplayError
+from litellm_messplus.runtime import parquet
+from litellm_messplus.runtime.parquet import ParquetError
 from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.reading import UnreadableDatabaseError, reading
 from litellm_messplus.store.rows import features_from_bytes, logged_surface

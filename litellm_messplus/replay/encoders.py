@@ -13,7 +13,6 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from litellm_messplus.encoders.lookup import NoEncoder, load_encoder
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
@@ -25,7 +24,8 @@ from litellm_messplus.replay.files import Joining, one_each, streams
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError
 from litellm_messplus.replay.show import scale
-from litellm_messplus.terminal import progress
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.terminal import progress
 
 
 @dataclass(frozen=True)

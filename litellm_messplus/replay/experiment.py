@@ -35,8 +35,8 @@ from litellm_messplus.replay.summary import (
     educated_guess,
     window_figures,
 )
+from litellm_messplus.runtime.terminal import progress
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.terminal import progress
 
 Baseline = Callable[["Session"], Outcome | None]
 

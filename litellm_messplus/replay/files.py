@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus import parquet
-from litellm_messplus.parquet import ParquetError
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError, concatenate
+from litellm_messplus.runtime import parquet
+from litellm_messplus.runtime.parquet import ParquetError
 
 SATISFIED = "|satisfied"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.prediction.surface import Surface, read_surface
+from litellm_messplus.runtime.errors import MessplusError
 
 # What a user of `messplus replay` can get wrong.
 

@@ -19,12 +19,12 @@ from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Matrix, Recording, ReplayError
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.entries import Decided, Example, Labelled, Settled, Taught
 from litellm_messplus.state.verdict import Given
-from litellm_messplus.vocabulary import LabelKind
 
 ZOO = "replay"
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.settings.promise import Count, NotNegative, Positive, Settings, Share, cells
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 RUBRIC = (
     "An answer is satisfactory if the user who asked could use it as it is: it does what was "

@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.schema import MessplusSettings
 
 # The proxy's configuration file, for commands that run beside the proxy.

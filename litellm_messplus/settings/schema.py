@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit
+from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 from litellm_messplus.settings.labels import FREE, BuyingSettings, LabelsSettings
 from litellm_messplus.settings.promise import (
     READ_BY,
@@ -30,7 +31,6 @@ from litellm_messplus.settings.serving import (
     WatchSettings,
 )
 from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
-from litellm_messplus.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 
 # How long the proxy keeps requests, and what becomes of older ones.
 

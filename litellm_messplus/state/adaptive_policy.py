@@ -13,11 +13,11 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import adaptive, held, trying
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
+from litellm_messplus.runtime.vocabulary import WARM_UP, is_before
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.state.account import Account
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
 from litellm_messplus.state.verdict import Given
-from litellm_messplus.vocabulary import WARM_UP, is_before
 
 # Do calls that no user sees get labels? A check gives them some, or feedback that names the call.
 # Where nobody labels them they teach nothing and are not worth their price. Those of a request

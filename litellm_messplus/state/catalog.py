@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from litellm_messplus.costs.price import Price, Tier
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import most_expensive
 from litellm_messplus.state.entries import CandidateChanged
-from litellm_messplus.vocabulary import Change
 
 MOST = 32
 """Candidates of a zoo that something is learned of, at some 0.8 MB each. One more takes the place

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from litellm_messplus.bounded import Bounded
+from litellm_messplus.runtime.bounded import Bounded
 
 Shares = tuple[tuple[str, float], ...]
 """Candidates, and the share of the turns that each served."""

@@ -7,9 +7,9 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.credits import Shares
 from litellm_messplus.state.verdict import Given
-from litellm_messplus.vocabulary import Change
 
 
 @dataclass(frozen=True, slots=True)

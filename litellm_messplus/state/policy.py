@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.head import Arrays, Label, LinearHeads
 from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
+from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.vocabulary import FAILED, PRECEDENCE, LabelKind
+from litellm_messplus.runtime.vocabulary import FAILED, PRECEDENCE, LabelKind
 
 
 class Judgement(Protocol):

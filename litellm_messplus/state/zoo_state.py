@@ -14,6 +14,7 @@ from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import RecentPrompts
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.prediction.surface import CHARACTERS
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.catalog import MOST, Catalog
 from litellm_messplus.state.credits import Credits
 from litellm_messplus.state.entries import (
@@ -28,7 +29,6 @@ from litellm_messplus.state.entries import (
 from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.policy import Policy
 from litellm_messplus.state.verdict import Rule
-from litellm_messplus.vocabulary import Change
 
 # What each model would use for the recent prompts: tokens read and written, and seconds.
 #

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED
 from litellm_messplus.figures.words import figure, percent, percent_range
+from litellm_messplus.runtime.vocabulary import SERVING
 from litellm_messplus.status.labels import Grading, JudgeKey, JudgeStatus
 from litellm_messplus.status.reading import MINUTES, Recent
 from litellm_messplus.status.report import (
@@ -18,7 +19,6 @@ from litellm_messplus.status.report import (
 )
 from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.vocabulary import SERVING
 
 logger = logging.getLogger("litellm_messplus")
 

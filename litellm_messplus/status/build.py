@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.interval import Standing, is_thin, standing
 from litellm_messplus.figures.tally import Tally, share, taken
+from litellm_messplus.runtime.vocabulary import level_before, promise_of
 from litellm_messplus.status import reading as ask
 from litellm_messplus.status.alerts import (
     candidate_alerts,
@@ -61,7 +62,6 @@ from litellm_messplus.store.judging import LabelCosts, label_costs
 from litellm_messplus.store.key_activity import KeyStatus, heaviest_keys
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
-from litellm_messplus.vocabulary import level_before, promise_of
 
 WINDOW = 500
 """Requests of the last window, unless asked otherwise."""

@@ -11,6 +11,7 @@ from litellm_messplus.figures.interval import is_thin
 from litellm_messplus.figures.shown import JUDGE, SOURCE, WINDOW, described
 from litellm_messplus.figures.tally import Tally, interval_of, share, taken
 from litellm_messplus.labels.agreement import ENOUGH, Agreement, PositionBias
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.status.reading import Key, Start, within
 from litellm_messplus.store.judging import agreements, preferences
 from litellm_messplus.store.tables import (
@@ -22,7 +23,6 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 # The shapes: source by source, and of the judge.
 

@@ -21,10 +21,10 @@ from litellm_messplus.figures.words import percent
 from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_view
 from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
+from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
 from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.tables import request_sums, requests, snapshots
-from litellm_messplus.terminal import Rows, numbers, whole, words
 
 NEWEST = 500
 """Requests of a service level over which the saving is told."""

@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.reading import window_start, within
 from litellm_messplus.store.tables import calls, labels, outcomes, requests
-from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
 
 OF_EACH_LEVEL, OF_ALL = 2_000, 5_000
 """Requests that are read of each service level, for conversations, and of all zoos, for keys: the

@@ -25,9 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, tallies
+from litellm_messplus.runtime.vocabulary import SERVING, CallRole, Failure
 from litellm_messplus.status.calibration import JudgedCall
 from litellm_messplus.store.tables import calls, outcomes, request_sums, requests, verdicts
-from litellm_messplus.vocabulary import SERVING, CallRole, Failure
 
 # What the calibration asks the log: the newest judged calls, and what was predicted of them.
 

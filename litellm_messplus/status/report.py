@@ -17,13 +17,13 @@ from litellm_messplus.figures.shown import (
     WINDOW,
     described,
 )
+from litellm_messplus.runtime.vocabulary import FAILED, Failure
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.labels import JudgeStatus, Labels
 from litellm_messplus.status.newest import ConversationStatus, KeyIncidents
 from litellm_messplus.status.switches import SwitchStatus
 from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
-from litellm_messplus.vocabulary import FAILED, Failure
 
 # What needs attention.
 

@@ -9,12 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import taken
 from litellm_messplus.figures.words import around, figure, percent, percent_around
+from litellm_messplus.runtime.vocabulary import is_before, promise_of
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Mode
-from litellm_messplus.vocabulary import is_before, promise_of
 
 CHANGES = 20
 """Changes of a zoo among which the one that routed is looked for, the newest."""

@@ -9,6 +9,7 @@ from rich.text import Text
 from litellm_messplus.conversations.rule import KEPT, Hold
 from litellm_messplus.figures.shown import JUDGE, KEY, LABEL_COSTS, cells, titles
 from litellm_messplus.figures.words import figure, moment, percent, percent_around
+from litellm_messplus.runtime.terminal import Column, Rows, numbers, whole
 from litellm_messplus.status import newest
 from litellm_messplus.status.calibration import PromptGain, ReadingPays, ZooCalibration
 from litellm_messplus.status.labels import JudgeStatus
@@ -16,7 +17,6 @@ from litellm_messplus.status.newest import ConversationStatus, KeyIncidents
 from litellm_messplus.status.report import LabelCostStatus
 from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
-from litellm_messplus.terminal import Column, Rows, numbers, whole
 
 OF_BOTH = ("kappa", "both_satisfied")
 """The rows of calls that users judged too."""

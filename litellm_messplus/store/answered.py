@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import calls, conversation_key, requests
-from litellm_messplus.vocabulary import CallRole, CallStatus
 
 # Who wrote an answer, by the id that it went out with.
 

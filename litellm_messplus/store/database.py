@@ -27,7 +27,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFreeError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from litellm_messplus.errors import (
+from litellm_messplus.runtime.errors import (
     BrokenLogError,
     ConfigurationError,
     DatabaseAwayError,

@@ -13,7 +13,6 @@ import numpy as np
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
@@ -30,6 +29,8 @@ from litellm_messplus.records import (
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, rebuilt
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Change
 from litellm_messplus.state.catalog import price_of
 from litellm_messplus.state.credits import Shares
 from litellm_messplus.state.entries import (
@@ -49,7 +50,6 @@ from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.standing import Courses, StandingLabels, given
 from litellm_messplus.store.tables import calls, candidate_events, labels, lessons, requests
 from litellm_messplus.switching.modes import Trial
-from litellm_messplus.vocabulary import CallRole, CallStatus, Change
 
 PAGE = 500
 """Positions read at once, which bounds the memory that a long log takes, and how long the event

@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.learning.logged import in_parts
 from litellm_messplus.records import served_call_id
+from litellm_messplus.runtime.vocabulary import CallRole, Change, LabelKind
 from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import (
     calls,
@@ -32,7 +33,6 @@ from litellm_messplus.store.tables import (
     outcomes,
     requests,
 )
-from litellm_messplus.vocabulary import CallRole, Change, LabelKind
 
 KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()
 """Pruned requests are gone, also while their rows are still being deleted."""

@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.labels.judge.budget import Spent
+from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, Preferred, is_before
 from litellm_messplus.store.tables import grading_sums, gradings, request_sums, requests
-from litellm_messplus.vocabulary import BEFORE_SUFFIX, Preferred, is_before
 
 # What judges and users said of the same calls.
 

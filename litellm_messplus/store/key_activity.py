@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.figures.shown import KEY, described
 from litellm_messplus.figures.tally import taken
 from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.store.tables import labels, log_head, requests
-from litellm_messplus.vocabulary import LabelKind
 
 SPAN = timedelta(days=1)
 MOST_KEYS = 200

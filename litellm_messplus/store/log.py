@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import Table, func, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import BrokenLogError, RequestGoneError
 from litellm_messplus.learning.logged import Numbers, remembered
 from litellm_messplus.learning.projections import project
 from litellm_messplus.records import (
@@ -22,11 +21,12 @@ from litellm_messplus.records import (
     Record,
     RequestRecord,
 )
+from litellm_messplus.runtime.errors import BrokenLogError, RequestGoneError
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.store import database, notices, tables
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.rows import Row, row_of
 from litellm_messplus.store.tables import candidate_events, log_base, log_head, requests
-from litellm_messplus.vocabulary import Change
 
 TABLE_OF = {
     RequestRecord: tables.requests,

@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, Text, cast, func
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.store.tables import log_head
-from litellm_messplus.tasks import Tasks
 
 CHANNEL = "messplus_log"
 CHECK_SECONDS = 30.0

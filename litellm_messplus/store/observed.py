@@ -14,11 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.learning.logged import in_parts
-from litellm_messplus.store.tables import call_energy, calls, outcomes, requests, verdicts
-from litellm_messplus.switching.forecast import DecidedAside, Happened
-from litellm_messplus.switching.modes import Arm
-from litellm_messplus.switching.way_back import Served
-from litellm_messplus.vocabulary import (
+from litellm_messplus.runtime.vocabulary import (
     WARM_UP,
     CallRole,
     CallStatus,
@@ -26,6 +22,10 @@ from litellm_messplus.vocabulary import (
     is_before,
     level_before,
 )
+from litellm_messplus.store.tables import call_energy, calls, outcomes, requests, verdicts
+from litellm_messplus.switching.forecast import DecidedAside, Happened
+from litellm_messplus.switching.modes import Arm
+from litellm_messplus.switching.way_back import Served
 
 MOST = 4000
 """Requests of a stream that are looked at, the newest."""

@@ -22,7 +22,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.snapshot import taught_in
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.snapshots import Base, Snapshot, replace_bases
@@ -40,7 +41,6 @@ from litellm_messplus.store.tables import (
     verdicts,
 )
 from litellm_messplus.store.tables import snapshots as kept_snapshots
-from litellm_messplus.vocabulary import Change
 
 BY_THEMSELVES = (requests, lessons, candidate_events)
 """Tables whose rows a fold reads by themselves, of a zoo, and that go by their own position."""

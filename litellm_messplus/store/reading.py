@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import ConfigurationError, MessplusError
+from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 from litellm_messplus.store import schema
 from litellm_messplus.store.database import create_engine
 

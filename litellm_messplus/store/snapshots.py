@@ -12,7 +12,7 @@ from sqlalchemy import Row, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.state.snapshot import taught_in
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import (

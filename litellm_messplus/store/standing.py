@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.learning.logged import newest_labels
 from litellm_messplus.records import served_call_id
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.state.credits import Shares, shares_of
 from litellm_messplus.state.verdict import Given, newest_of_sources
 from litellm_messplus.store.tables import calls, labels, requests
-from litellm_messplus.vocabulary import CallRole, CallStatus, LabelKind
 
 
 def given(found: Any) -> Given:

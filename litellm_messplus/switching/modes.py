@@ -7,7 +7,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from litellm_messplus.rows import column, public, record
-from litellm_messplus.vocabulary import WARM_UP
+from litellm_messplus.runtime.vocabulary import WARM_UP
 
 
 class Mode(StrEnum):

@@ -23,9 +23,9 @@ from sqlalchemy import (
     Text,
 )
 
-from litellm_messplus import parquet
-from litellm_messplus.errors import MessplusError
-from litellm_messplus.parquet import Kind, ParquetError
+from litellm_messplus.runtime import parquet
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.parquet import Kind, ParquetError
 from litellm_messplus.store.pruning import Part
 from litellm_messplus.store.rows import UtcDateTime
 

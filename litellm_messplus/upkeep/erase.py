@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.store import erasing
 from litellm_messplus.store.erasing import Chunk, Reached
 from litellm_messplus.store.erasing import Owner as Owner  # from here, for the command

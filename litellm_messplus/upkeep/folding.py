@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.restore import begin
+from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot

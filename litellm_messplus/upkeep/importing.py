@@ -15,11 +15,12 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus import parquet
-from litellm_messplus.errors import RequestGoneError
-from litellm_messplus.parquet import ParquetError
 from litellm_messplus.records import LabelRecord
 from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.runtime import parquet
+from litellm_messplus.runtime.errors import RequestGoneError
+from litellm_messplus.runtime.parquet import ParquetError
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.store import log
 from litellm_messplus.store.database import explained
 from litellm_messplus.store.history import Target, known_labels, labels_on, targets
@@ -41,7 +42,6 @@ from litellm_messplus.upkeep.rows import (
     score_name,
     shown,
 )
-from litellm_messplus.vocabulary import LabelKind
 
 # A file of labels on its way into the log, and what became of it.
 

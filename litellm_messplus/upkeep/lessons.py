@@ -22,13 +22,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import CostUnit, Price
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.errors import MessplusError
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import LessonRecord
 from litellm_messplus.replay.database import is_database, read_database
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Recording
+from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log, snapshots

@@ -20,7 +20,7 @@ from typing import Any
 from rich.table import Table
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import ConfigurationError, MessplusError
+from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 from litellm_messplus.store import log, pruning, snapshots
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.pruning import (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import UUID
 
-from litellm_messplus.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError
 
 LONGEST_ID = 2048
 LONGEST_COMMENT = 10_000

@@ -15,11 +15,12 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.learning.logged import AT_ONCE, logged_requests
 from litellm_messplus.learning.projections import projection, rules_of
 from litellm_messplus.learning.sums import SUMS, Sums, add_change, of_grading
 from litellm_messplus.rows import flat
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.vocabulary import PRECEDENCE
 from litellm_messplus.state import snapshot
 from litellm_messplus.status.report import Source, Status
 from litellm_messplus.store import log, snapshots
@@ -55,7 +56,6 @@ from litellm_messplus.upkeep.integrity import (
     sound,
     wrong,
 )
-from litellm_messplus.vocabulary import PRECEDENCE
 
 # Verdicts, outcomes and sums, which are written in the transaction of the log.
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from litellm_messplus.proxy.deployments.index import build_zoos
-from litellm_messplus.proxy.litellm_fit import NEWEST, OLDEST, line
+from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.litellm_fit import NEWEST, OLDEST, line
 from litellm_messplus.settings.load import load_settings
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROXY = ROOT / "litellm_messplus" / "proxy"
+PROXY = ROOT / "litellm_messplus" / "serving"
 SEAM = PROXY / "litellm_seam.py"
 TRIED = PROXY / "litellm_fit.py"
 """The one that tries the seam's names at the start."""

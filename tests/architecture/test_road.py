@@ -1,4 +1,4 @@
-"""The road of a request through the proxy is the one that the docstring of `proxy/` shows."""
+"""The road of a request through the proxy is the one that the docstring of `serving/` shows."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from benchmarks.house import shown_calls
 from tests.architecture.test_rooms import PACKAGE, imports
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running
 
-DOCSTRING = ast.get_docstring(ast.parse((PACKAGE / "proxy" / "__init__.py").read_text())) or ""
+DOCSTRING = ast.get_docstring(ast.parse((PACKAGE / "serving" / "__init__.py").read_text())) or ""
 ORDER = re.findall(r"^(\w+)/?  ", DOCSTRING, re.M)
 NAMES_OF_LITELLM = "litellm_seam"
 """LiteLLM under names of our own: a request makes no stay there."""
@@ -31,7 +31,7 @@ def room_of(path: str) -> str | None:
     if not path.startswith(f"{PACKAGE}/"):
         return None
     parts = Path(path).relative_to(PACKAGE).with_suffix("").parts
-    return parts[1] if parts[0] == "proxy" else parts[0]
+    return parts[1] if parts[0] == "serving" else parts[0]
 
 
 class Walk:
@@ -56,8 +56,8 @@ class Walk:
 def test_each_module_of_the_proxy_imports_only_those_below_it(name: str) -> None:
     found = {
         parts[2]
-        for _, module in imports(f"proxy/{name}")
-        if (parts := module.split("."))[:2] == ["litellm_messplus", "proxy"] and len(parts) > 2
+        for _, module in imports(f"serving/{name}")
+        if (parts := module.split("."))[:2] == ["litellm_messplus", "serving"] and len(parts) > 2
     }
 
     assert [each for each in found if ORDER.index(each) < ORDER.index(name)] == []

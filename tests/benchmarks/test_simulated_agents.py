@@ -24,7 +24,7 @@ from benchmarks.simulation.world import (
 )
 from litellm_messplus.conversations.caches import Remaining
 from litellm_messplus.costs.price import Price
-from litellm_messplus.proxy.deployments.prices import public_dollars
+from litellm_messplus.serving.deployments.prices import public_dollars
 
 ASSUMED = Assumed()
 app = typer.Typer()

@@ -14,7 +14,7 @@ from litellm_messplus.certificate.evidence import Sampling
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.cli.main import app
 from litellm_messplus.figures.interval import Verdict
-from litellm_messplus.vocabulary import CallStatus, LabelKind
+from litellm_messplus.runtime.vocabulary import CallStatus, LabelKind
 from tests.support.history import ALPHA, DAYS, FIRST_DAY, ZOO, History, make_history, migrated
 
 LATER = FIRST_DAY + timedelta(days=DAYS + 1)

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.certificate.claim import BESIDE_STATUS, COUNTED, Claim, certify, page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import FAILED, CallStatus, Failure, LabelKind, level_before
 from litellm_messplus.store import log
-from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, LabelKind, level_before
 from tests.support.builders import label, request, served_call
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

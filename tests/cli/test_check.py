@@ -13,8 +13,8 @@ from litellm.router_utils.pre_call_checks.deployment_affinity_check import Deplo
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.litellm_fit import UnfitLitellmError, check_litellm
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.litellm_fit import UnfitLitellmError, check_litellm
 from litellm_messplus.store.database import create_engine
 from tests.support.earlier_checkouts import made, migrations_of, replace
 

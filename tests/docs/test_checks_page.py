@@ -9,7 +9,7 @@ import pytest
 
 from litellm_messplus.labels.checks.check import CallableCheck, Score
 from litellm_messplus.labels.checks.shipped import KINDS, METADATA_KEY, ReferenceCheck
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from tests.support.checking import SameProcess, ended
 from tests.support.markdown import ROOT, Document, code_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import SECTION, load_settings
 from tests.support.markdown import ROOT, Block, Document
 

@@ -19,10 +19,10 @@ from litellm_messplus.labels.judge.prompts import CONVERSATION_CHARACTERS
 from litellm_messplus.page import charts, data, sign_ins
 from litellm_messplus.page.routes import HEADERS
 from litellm_messplus.page.sign_ins import Kind
-from litellm_messplus.proxy.checking import check_affinity
-from litellm_messplus.proxy.deployments.prices import public_dollars
-from litellm_messplus.proxy.page import CONNECTIONS, SWITCH
-from litellm_messplus.proxy.zoos import SHOWING_SECONDS
+from litellm_messplus.serving.checking import check_affinity
+from litellm_messplus.serving.deployments.prices import public_dollars
+from litellm_messplus.serving.page import CONNECTIONS, SWITCH
+from litellm_messplus.serving.zoos import SHOWING_SECONDS
 from litellm_messplus.settings.labels import RUBRIC
 from litellm_messplus.store.judging import AGREEMENT_WINDOW
 from tests.docs.test_names import options

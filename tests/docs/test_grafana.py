@@ -16,8 +16,8 @@ import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from litellm_messplus.proxy.metrics import Distributions, exposition, figures_of
-from litellm_messplus.proxy.shared_counters import DISTRIBUTED
+from litellm_messplus.serving.metrics import Distributions, exposition, figures_of
+from litellm_messplus.serving.shared_counters import DISTRIBUTED
 from tests.support.builders import build_engine, exploration_call, label, request, served_call
 from tests.support.markdown import ROOT
 from tests.support.packages import program

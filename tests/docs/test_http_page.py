@@ -10,21 +10,21 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
-from litellm_messplus.errors import (
+from litellm_messplus.inspecting.logged import PublicCall, PublicHistory, PublicLabel, PublicOutcome
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import (
     JournalFullError,
     RequestGoneError,
     TooManyVerdictsError,
     TooOftenError,
     UnknownRequestError,
 )
-from litellm_messplus.inspecting.logged import PublicCall, PublicHistory, PublicLabel, PublicOutcome
-from litellm_messplus.proxy import authentication
-from litellm_messplus.proxy.authentication import Caller, caller
-from litellm_messplus.proxy.feedback import FeedbackDesk
-from litellm_messplus.proxy.http import build_routes
-from litellm_messplus.proxy.monitoring import StatusWatch
-from litellm_messplus.proxy.zoos import ZooSwitch
-from litellm_messplus.runtime import Counters
+from litellm_messplus.serving import authentication
+from litellm_messplus.serving.authentication import Caller, caller
+from litellm_messplus.serving.feedback import FeedbackDesk
+from litellm_messplus.serving.http import build_routes
+from litellm_messplus.serving.monitoring import StatusWatch
+from litellm_messplus.serving.zoos import ZooSwitch
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from tests.support.http_page import HTTP, example_of_a_request
 

@@ -19,13 +19,13 @@ from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.figures.interval import Verdict
 from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.page.routes import PATH, build_page_routes
-from litellm_messplus.proxy.feedback import Feedback, Outcome
-from litellm_messplus.proxy.http import build_routes, response_headers
-from litellm_messplus.proxy.page import zoo_routes
-from litellm_messplus.proxy.visibility import Baseline, attributes, routing_card
-from litellm_messplus.proxy.zoos import Change, build_zoo_routes
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.feedback import Feedback, Outcome
+from litellm_messplus.serving.http import build_routes, response_headers
+from litellm_messplus.serving.page import zoo_routes
+from litellm_messplus.serving.visibility import Baseline, attributes, routing_card
+from litellm_messplus.serving.zoos import Change, build_zoo_routes
 from litellm_messplus.settings.labels import ChecksSettings
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store.erasing import ERASED

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from litellm_messplus.cli import options
-from litellm_messplus.proxy.deployments.deployment import candidate_of
-from litellm_messplus.proxy.deployments.prices import (
+from litellm_messplus.serving.deployments.deployment import candidate_of
+from litellm_messplus.serving.deployments.prices import (
     energy_price,
     measured_deployment,
     stated_dollars,
 )
-from litellm_messplus.proxy.reading import NAME_KEY
+from litellm_messplus.serving.reading import NAME_KEY
 from tests.support.markdown import ROOT, Document, code_of
 
 SETTINGS = Document(ROOT / "docs" / "settings.md")

@@ -12,7 +12,7 @@ from litellm_messplus.figures.interval import Interval, standing
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import RequestRecord
-from litellm_messplus.vocabulary import CallRole, CallStatus
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from tests.support import history as made
 from tests.support.history import ALPHA, COST, LARGEST, SMALL, History
 from tests.support.markdown import ROOT, Document

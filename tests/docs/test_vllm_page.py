@@ -10,7 +10,7 @@ import yaml
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.energy.profile import Costs, EnergyProfile, GridOfProfile
-from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from tests.support.markdown import ROOT, Document
 from tests.support.shell import commands, option

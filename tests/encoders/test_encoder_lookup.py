@@ -15,9 +15,9 @@ from litellm_messplus.encoders.lookup import NoEncoder, load_encoder
 from litellm_messplus.encoders.onnx import OnnxEncoder
 from litellm_messplus.encoders.static import StaticEncoder
 from litellm_messplus.encoders.transformer import TransformerEncoder
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import FeatureRows
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support.tiny_encoder import save_onnx, save_static, save_transformer
 
 HERE = __name__

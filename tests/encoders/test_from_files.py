@@ -22,8 +22,8 @@ from litellm_messplus.encoders.bounds import fingerprint
 from litellm_messplus.encoders.onnx import OnnxEncoder
 from litellm_messplus.encoders.static import StaticEncoder
 from litellm_messplus.encoders.transformer import TransformerEncoder
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Turn
+from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support.tiny_encoder import (
     DIMENSION,
     build_tokenizer,

@@ -26,8 +26,8 @@ from litellm_messplus.encoders.process import (
     send,
 )
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Conversation, Encoder
+from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support import slow_encoders
 from tests.support.patience import PATIENT, until, until_it_holds
 from tests.support.processes import children_of, is_running

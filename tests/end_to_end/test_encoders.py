@@ -17,8 +17,8 @@ from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import WORKER
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.restore import restore
+from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from litellm_messplus.runtime.vocabulary import FAILED, SERVING
 from litellm_messplus.state.account import REPAID
-from litellm_messplus.vocabulary import FAILED, SERVING
 from tests.support.patience import until
 from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream

@@ -12,8 +12,8 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.restore import restore
+from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine

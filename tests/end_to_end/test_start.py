@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from litellm_messplus.proxy.litellm_fit import NEWEST, OLDEST
+from litellm_messplus.serving.litellm_fit import NEWEST, OLDEST
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.builders import traffic

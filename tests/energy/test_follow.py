@@ -21,7 +21,7 @@ from litellm_messplus.energy.follow import (
 )
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import NotMeasuredError, Reading
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from tests.support.patience import PATIENT
 
 seconds = st.floats(min_value=0.0, max_value=30.0)

@@ -10,7 +10,7 @@ import pytest
 
 from litellm_messplus.energy.measure import Cell, Endpoint, Grid, Usage
 from litellm_messplus.energy.meter import EndpointError
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support.patience import PATIENT
 from tests.support.upstream import Reply, Upstream
 

@@ -10,7 +10,7 @@ import pytest
 import litellm_messplus
 from litellm_messplus.energy.meter import NotMeasuredError, Reading
 from litellm_messplus.energy.zeus import ReopeningMeter, ZeusdMeter, ZeusMeter, open_meter
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support.simulated_power import SimulatedDevice, SimulatedMeter
 
 DEVICE_METER = SimulatedMeter(SimulatedDevice())

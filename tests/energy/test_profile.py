@@ -26,7 +26,7 @@ from litellm_messplus.energy.profile import (
     load_profile,
     screened,
 )
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 
 joules = st.floats(min_value=1e-3, max_value=10.0)
 GRID = Grid(concurrency=(4,), repeats=2)

@@ -8,7 +8,7 @@ from openai import OpenAI
 
 from examples.tiny_zoo.demo.asides import Deployment, Models
 from examples.tiny_zoo.tasks import Task
-from litellm_messplus.proxy.deployments.deployment import candidate_of, deployment_id
+from litellm_messplus.serving.deployments.deployment import candidate_of, deployment_id
 
 
 @pytest.mark.parametrize("info", [{}, {"messplus": {"candidate": "openai/large"}}])

@@ -13,9 +13,9 @@ import litellm
 from fastapi import HTTPException
 from litellm.types.router import RouterRateLimitError
 
-from litellm_messplus.proxy import buying
-from litellm_messplus.proxy.label_purse import LabelPurse
-from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.serving import buying
+from litellm_messplus.serving.label_purse import LabelPurse
+from litellm_messplus.serving.plugin import MessplusPlugin
 from tests.goldens.served import proxy_config, served
 from tests.goldens.still import Now
 from tests.support.in_process import call, log_event

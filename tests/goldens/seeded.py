@@ -16,8 +16,15 @@ from typing import Any
 from litellm_messplus import records as of
 from litellm_messplus.records import CallRecord, Record, RequestRecord
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.vocabulary import (
+    FAILED,
+    SERVING,
+    CallStatus,
+    Change,
+    Failure,
+    LabelKind,
+)
 from litellm_messplus.switching.modes import Arm
-from litellm_messplus.vocabulary import FAILED, SERVING, CallStatus, Change, Failure, LabelKind
 from tests.support import builders, summing
 from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call, with_columns
 from tests.support.whole_conversations import begun, turn

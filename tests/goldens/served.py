@@ -11,9 +11,9 @@ import litellm
 from fastapi import FastAPI
 from litellm.proxy import proxy_server
 
-from litellm_messplus.proxy import authentication, startup
-from litellm_messplus.proxy.deployments.deployment import exploration_target
-from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.serving import authentication, startup
+from litellm_messplus.serving.deployments.deployment import exploration_target
+from litellm_messplus.serving.plugin import MessplusPlugin
 from tests.support.judge import ScriptedJudge
 
 ADMINISTRATOR = {"authorization": "Bearer sk-of-an-administrator"}

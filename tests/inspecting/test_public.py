@@ -16,11 +16,11 @@ from litellm_messplus.inspecting.logged import (
     PublicRequest,
     PublicRow,
 )
-from litellm_messplus.proxy.authentication import Caller, caller
-from litellm_messplus.proxy.feedback import FeedbackDesk
-from litellm_messplus.proxy.http import build_routes
-from litellm_messplus.proxy.monitoring import StatusWatch
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.authentication import Caller, caller
+from litellm_messplus.serving.feedback import FeedbackDesk
+from litellm_messplus.serving.http import build_routes
+from litellm_messplus.serving.monitoring import StatusWatch
 from litellm_messplus.store.history import History
 from litellm_messplus.store.tables import calls, labels, outcomes, requests
 from tests.support.http_page import example_of_a_request

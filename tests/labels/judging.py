@@ -22,7 +22,7 @@ from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding, Finish
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.records import GradingRecord
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.labels import BuyingSettings
 from tests.support import judge
 

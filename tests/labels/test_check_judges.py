@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.judges import check_judges
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 
 PRICE = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.checks import source
 from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Score
 from litellm_messplus.labels.checks.source import WAITING, Checks, build_checks
 from litellm_messplus.labels.source import Answer, AnsweredCall, Cause, Finding, Finish
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ChecksSettings
-from litellm_messplus.vocabulary import LabelKind
 from tests.support.checking import SameProcess, ended
 
 HERE = __name__

@@ -7,9 +7,9 @@ from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.labels.checks.source import Failures
 from litellm_messplus.labels.source import Finding
-from litellm_messplus.proxy.ends import who_failed
+from litellm_messplus.runtime.vocabulary import FAILED, SERVING, Failure, LabelKind
+from litellm_messplus.serving.ends import who_failed
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.vocabulary import FAILED, SERVING, Failure, LabelKind
 from tests.support.checking import ended
 
 NO_DEPLOYMENT = RouterRateLimitError(

@@ -12,7 +12,7 @@ from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Sandb
 from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck
 from litellm_messplus.labels.checks.worker import misfit
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
-from litellm_messplus.vocabulary import Failure
+from litellm_messplus.runtime.vocabulary import Failure
 from tests.support.checking import GARBAGE, SameProcess, ended
 
 COMPLETE, FORM = CompleteCheck(), JsonSchemaCheck(SameProcess())

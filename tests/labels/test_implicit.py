@@ -6,8 +6,8 @@ from litellm_messplus.labels import implicit as module
 from litellm_messplus.labels.implicit import Implicit
 from litellm_messplus.labels.source import AnsweredCall, Finding
 from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ImplicitSettings
-from litellm_messplus.vocabulary import LabelKind
 from tests.labels.builders import answered, conversation
 
 QUESTION, AGAIN, ANSWER = "What is the capital of France?", "what is the capital of france", "Lyon."

@@ -10,7 +10,7 @@ import pytest
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.asking import JudgeRefusedError, Reply
 from litellm_messplus.labels.judge.budget import Spent
-from litellm_messplus.vocabulary import GradingStatus, LabelKind
+from litellm_messplus.runtime.vocabulary import GradingStatus, LabelKind
 from tests.labels.judging import Bench, ScriptedJudge, call, honest, idle, shown_answers
 from tests.support.virtual_time import in_virtual_time
 

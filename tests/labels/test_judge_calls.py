@@ -12,7 +12,7 @@ import pytest
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.asking import JudgeRefusedError, Reply
 from litellm_messplus.labels.judge.prompts import schema
-from litellm_messplus.proxy.judges import JudgeCalls
+from litellm_messplus.serving.judges import JudgeCalls
 
 MESSAGES = [{"role": "user", "content": "grade this"}]
 NAMES = {"message": "no", "model": "critic", "llm_provider": "openai"}

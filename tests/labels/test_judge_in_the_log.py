@@ -15,10 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.records import GradingRecord, LabelRecord, Record, served_call_id
+from litellm_messplus.runtime.vocabulary import GradingStatus, LabelKind
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.judging import agreements, spent
-from litellm_messplus.vocabulary import GradingStatus, LabelKind
 from tests.support.builders import request
 
 T = TypeVar("T")

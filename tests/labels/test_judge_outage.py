@@ -10,7 +10,7 @@ import pytest
 
 from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.labels.judge.judge import LONGEST_PAUSE_SECONDS, Availability
-from litellm_messplus.vocabulary import GradingStatus
+from litellm_messplus.runtime.vocabulary import GradingStatus
 from tests.labels.judging import Bench, ScriptedJudge, call, honest
 from tests.support.virtual_time import in_virtual_time
 

@@ -18,7 +18,7 @@ from litellm_messplus.labels.key_pull import (
     Tally,
     may_count,
 )
-from litellm_messplus.vocabulary import FAILED
+from litellm_messplus.runtime.vocabulary import FAILED
 
 LEAST = 0.005
 TRUTH = 0.75

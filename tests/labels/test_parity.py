@@ -30,8 +30,8 @@ from litellm_messplus.labels.judge.parity import LONGEST, Comparer, are_same
 from litellm_messplus.labels.judge.prompts import NonsenseError, comparison, preferred
 from litellm_messplus.labels.source import Answer, Finding, ToolCall
 from litellm_messplus.records import GradingRecord
-from litellm_messplus.runtime import Counters
-from litellm_messplus.vocabulary import Preferred
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.vocabulary import Preferred
 from tests.labels.judging import ASKED, ScriptedJudge, shown_answers
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from litellm_messplus.labels.checks.check import Score
 from litellm_messplus.labels.checks.shipped import METADATA_KEY, ReferenceCheck
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from tests.support.checking import GARBAGE, SameProcess, ended
 
 

@@ -14,6 +14,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.records import GradingRecord, Record, RequestRecord
+from litellm_messplus.runtime.vocabulary import (
+    FAILED,
+    CallStatus,
+    Failure,
+    GradingStatus,
+    LabelKind,
+)
 from litellm_messplus.state.entries import FailedCall, Labelled
 from litellm_messplus.state.policy import Policy
 from litellm_messplus.state.verdict import Given, Rule
@@ -24,7 +31,6 @@ from litellm_messplus.store.judging import label_costs
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.tables import outcomes, request_sums, verdicts
 from litellm_messplus.switching.modes import Arm, Trial
-from litellm_messplus.vocabulary import FAILED, CallStatus, Failure, GradingStatus, LabelKind
 from tests.support.builders import (
     LARGE,
     SMALL,

@@ -22,6 +22,7 @@ from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.learning.sums import SUMS
 from litellm_messplus.records import Record
 from litellm_messplus.rows import rebuilt
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.status import reading as queries
 from litellm_messplus.status.labels import all_sources, sources
 from litellm_messplus.store import log
@@ -39,7 +40,6 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import energy, label, request, served_call
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.summing import assert_projections_are_the_logs, eventful, write

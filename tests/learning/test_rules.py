@@ -7,8 +7,8 @@ from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.learning.projections import save_rules
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.store.tables import label_precedence
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 
 
 async def written(database: AsyncEngine) -> dict[str, int | None]:

@@ -15,10 +15,7 @@ from litellm_messplus.records import (
     RequestRecord,
     exploration_call_id,
 )
-from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.switching.modes import Arm, Trial
-from litellm_messplus.vocabulary import (
+from litellm_messplus.runtime.vocabulary import (
     WARM_UP,
     CallRole,
     CallStatus,
@@ -27,6 +24,9 @@ from litellm_messplus.vocabulary import (
     LabelKind,
     level_before,
 )
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.switching.modes import Arm, Trial
 from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, traffic
 from tests.support.builders import label
 

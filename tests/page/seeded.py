@@ -21,9 +21,9 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
+from litellm_messplus.runtime.vocabulary import CallRole, GradingStatus, LabelKind
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log
-from litellm_messplus.vocabulary import CallRole, GradingStatus, LabelKind
 from tests.support.builders import label, request, served_call
 
 ZOO = "llama"

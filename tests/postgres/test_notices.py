@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.proxy import feedback
-from litellm_messplus.proxy.authentication import Caller
-from litellm_messplus.proxy.feedback import RequestFinder
-from litellm_messplus.proxy.open_requests import OpenRequests
 from litellm_messplus.records import Record
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving import feedback
+from litellm_messplus.serving.authentication import Caller
+from litellm_messplus.serving.feedback import RequestFinder
+from litellm_messplus.serving.open_requests import OpenRequests
 from litellm_messplus.store import log, notices
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries

@@ -14,11 +14,11 @@ from litellm_messplus.replay.database import Filling
 from litellm_messplus.replay.experiment import load
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.restore import keep, restore
+from litellm_messplus.runtime.vocabulary import CallStatus, LabelKind
 from litellm_messplus.store import log, schema
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import labels, requests
 from litellm_messplus.upkeep.prune import prune
-from litellm_messplus.vocabulary import CallStatus, LabelKind
 from tests.support.builders import (
     LARGE,
     NOW,

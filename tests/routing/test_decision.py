@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from litellm_messplus.certificate.evidence import Heard, bounds
 from litellm_messplus.deciding.decider import Question
-from litellm_messplus.draws import uniform
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.routing.decision import (
     after,
     aim,
@@ -21,6 +19,8 @@ from litellm_messplus.routing.decision import (
     raised,
     surplus,
 )
+from litellm_messplus.runtime.draws import uniform
+from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.load import load_settings
 from tests.support.builders import build_engine, build_zoo, labelled, point
 

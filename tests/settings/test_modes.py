@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.deployments.index import build_zoos
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.switching.modes import Arm, Mode, ZooMode

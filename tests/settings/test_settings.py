@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.settings_tables import every_setting
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.load import FORMER, load_settings
 from litellm_messplus.settings.promise import READ_BY, Promise
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings

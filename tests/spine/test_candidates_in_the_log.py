@@ -9,11 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import history, log
 from litellm_messplus.store.tables import candidate_events
-from litellm_messplus.vocabulary import Change
 from tests.spine.test_restore import restored
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
 from tests.support.folding import bits, fold_all

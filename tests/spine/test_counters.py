@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import litellm_messplus
-from litellm_messplus.runtime import LOG_SECONDS, Counters
+from litellm_messplus.runtime.counters import LOG_SECONDS, Counters
 
 
 def test_counts_by_name_in_order() -> None:
@@ -25,7 +25,7 @@ def test_every_failure_counts_and_the_first_of_a_minute_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("litellm_messplus.runtime.time.monotonic", lambda: now)
+    monkeypatch.setattr("litellm_messplus.runtime.counters.time.monotonic", lambda: now)
     counters = Counters()
     for _ in range(5):
         counters.failure("routing_failures", "a request was not routed")

@@ -23,11 +23,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import backlog
 from litellm_messplus import journal as module
 from litellm_messplus.deciding.decider import Engine, Question
-from litellm_messplus.errors import JournalFullError, UnloggedRequestError
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import JournalFullError, UnloggedRequestError
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, notices, pruning, snapshots

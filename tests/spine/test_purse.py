@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.purse import LONGEST_SECONDS, MOST, Purse
+from litellm_messplus.runtime.purse import LONGEST_SECONDS, MOST, Purse
 
 LAG = 2.0
 

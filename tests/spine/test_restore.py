@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine, Question
-from litellm_messplus.errors import BrokenLogError
 from litellm_messplus.restore import keep, restore
+from litellm_messplus.runtime.errors import BrokenLogError
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.bounded import Bounded
-from litellm_messplus.runtime import Counters
-from litellm_messplus.tasks import Closings, Periodic, Tasks
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Closings, Periodic, Tasks
 from tests.support.virtual_time import run
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.terminal import Rows, numbers, show, whole, words
+from litellm_messplus.runtime.terminal import Rows, numbers, show, whole, words
 
 ID = "18eab06e-2030-4f0e-9d2b-5a0fd8a3c9be"
 DATE = "2026-11-23 17:43:36"

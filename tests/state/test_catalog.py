@@ -4,10 +4,10 @@ import pytest
 
 from litellm_messplus.costs.price import Price, Tier
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.catalog import MOST, plain_price, price_of
-from litellm_messplus.vocabulary import Change
 from tests.support.builders import (
     LARGE,
     MEDIUM,

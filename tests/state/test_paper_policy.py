@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Label, LinearHeads
 from litellm_messplus.prediction.neural_heads import NeuralHeads
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
+from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.promise import READ_BY, PolicyName
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from litellm_messplus.costs.price import Price
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.state.policy import build_policy
 from litellm_messplus.state.snapshot import dump, fingerprint, load
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.vocabulary import Change
 from tests.support.builders import (
     LARGE,
     MEDIUM,

@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.prediction.head import Label
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.store import log
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import POLICIES, build_state, build_zoo, given, label, labelled, request
 
 FEEDBACK, CHECK, JUDGE, IMPLICIT = PRECEDENCE

@@ -11,8 +11,8 @@ import pytest
 from litellm_messplus.figures.interval import Standing, wilson
 from litellm_messplus.figures.words import value_at
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, CallRole
 from litellm_messplus.status.report import LevelStatus, Source, Status, WindowStatus
-from litellm_messplus.vocabulary import PRECEDENCE, CallRole
 from tests.status.conftest import WINDOW, read
 from tests.support.history import History, migrated
 from tests.support.seeded import ALPHA, LARGEST, SMALL, ZOO, Case, add

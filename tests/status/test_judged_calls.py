@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.calibration import JudgedCall
 from litellm_messplus.status.reading import judged_calls
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.vocabulary import CallStatus
 from tests.status.conftest import read
 from tests.support.history import PREDICTED, History, migrated
 from tests.support.seeded import CANDIDATES, LARGEST, SMALL, ZOO, Case, add

@@ -14,12 +14,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import LabelRecord, Record
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.vocabulary import CallStatus, LabelKind
 from litellm_messplus.status import newest
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.newest import KeyIncidents, heaviest
 from litellm_messplus.status.render import render
 from litellm_messplus.store import log
-from litellm_messplus.vocabulary import CallStatus, LabelKind
 from tests.support.builders import LARGE, SMALL, exploration_call, label, request, served_call
 
 

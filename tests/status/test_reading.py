@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy import monitoring
 from litellm_messplus.records import RequestRecord
+from litellm_messplus.runtime.vocabulary import CallStatus, Failure
+from litellm_messplus.serving import monitoring
 from litellm_messplus.status.alerts import failing_alerts
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.reading import MINUTES, Recent, newest, recent_requests
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import log
-from litellm_messplus.vocabulary import CallStatus, Failure
 from tests.support.builders import LARGE, MEDIUM, SMALL, exploration_call, request, served_call
 
 UP, NONE, LATE = Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE

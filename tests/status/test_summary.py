@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from litellm_messplus.figures.interval import Standing
+from litellm_messplus.runtime.vocabulary import FAILED, Failure, LabelKind
 from litellm_messplus.status.build import Span, build_status
 from litellm_messplus.status.labels import Given
 from litellm_messplus.status.reading import Recent
 from litellm_messplus.status.render import render, summary
 from litellm_messplus.status.report import LiveLevel, Status
-from litellm_messplus.vocabulary import FAILED, Failure, LabelKind
 from tests.status.test_alerts import STOPPED
 from tests.support.statuses import EMPTY, KEY, rows, status, totals
 

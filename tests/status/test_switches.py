@@ -5,6 +5,7 @@ from dataclasses import replace
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import WARM_UP, CallStatus
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.render import summary
 from litellm_messplus.status.report import Status
@@ -12,7 +13,6 @@ from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow
 from litellm_messplus.switching.modes import Arm, Mode
-from litellm_messplus.vocabulary import WARM_UP, CallStatus
 from tests.support.builders import LARGE, NOW, label, request, served_call
 
 ROW = ModeRow("zoo", 1, "watch", 0.1, LARGE, "file", "as configured", NOW, "f" * 16)

@@ -7,13 +7,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import WARM_UP
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.account import Account
 from litellm_messplus.state.entries import Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.switching.modes import Arm
-from litellm_messplus.vocabulary import WARM_UP
 from tests.support.builders import (
     LARGE,
     SMALL,

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import journal as module
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.status.alerts import failure_alerts
 from litellm_messplus.store import log
 from litellm_messplus.store.database import DatabaseFileGoneError

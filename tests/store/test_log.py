@@ -16,11 +16,11 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
 from litellm_messplus.records import Record
 from litellm_messplus.rows import flat
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import calls, labels, requests
-from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import (
     LARGE,
     SMALL,

@@ -8,12 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.routing.limits import LATE_SHARE, Lateness, Limits
+from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.state.entries import Decided, LimitedUse, Settled
 from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
-from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import (
     LARGE,
     NOW,

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.runtime.vocabulary import WARM_UP
 from litellm_messplus.store import observed
 from litellm_messplus.store.log import append
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.switching.modes import Arm
-from litellm_messplus.vocabulary import WARM_UP
 from tests.support.builders import LARGE, NOW, SMALL, request
 
 EVERY = 5

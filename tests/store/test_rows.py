@@ -8,10 +8,10 @@ from litellm_messplus.conversations.rule import CountedAs, Hold, LinePlace
 from litellm_messplus.records import Names, Record, RequestRecord
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, flat, rebuilt, without_words
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.store.log import TABLE_OF
 from litellm_messplus.store.rows import row_of
 from litellm_messplus.switching.modes import Arm, Trial
-from litellm_messplus.vocabulary import LabelKind
 from tests.support.builders import LARGE, label, request, served_call
 
 PLACE = LinePlace("r0", "r0", "ab", 2, Hold.WARM)

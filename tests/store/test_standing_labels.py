@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.state.entries import Labelled, Settled
 from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.store import entries, log
-from litellm_messplus.vocabulary import PRECEDENCE, LabelKind
 from tests.support.builders import given, label, request, served_call
 from tests.support.folding import read
 

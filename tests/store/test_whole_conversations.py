@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.state.entries import Labelled, Settled
 from litellm_messplus.store import entries, history, log
-from litellm_messplus.vocabulary import CallStatus
 from tests.support.builders import LARGE, SMALL, served_call
 from tests.support.folding import bits, fold_all, read
 from tests.support.summing import assert_projections_are_the_logs

@@ -11,13 +11,13 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy import shared_counters
-from litellm_messplus.proxy.shared_counters import SharedCounters, counters_of, measured_of
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Periodic
+from litellm_messplus.serving import shared_counters
+from litellm_messplus.serving.shared_counters import SharedCounters, counters_of, measured_of
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import worker_counters
 from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters, running
-from litellm_messplus.tasks import Periodic
 from tests.support.patience import PATIENT
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

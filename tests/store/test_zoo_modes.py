@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.proxy.modes import LiveModes, ModeChanges, StaleRevisionError, adopt
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Periodic
+from litellm_messplus.serving.modes import LiveModes, ModeChanges, StaleRevisionError, adopt
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
-from litellm_messplus.tasks import Periodic
 from tests.support.builders import NOW, request, served_call
 from tests.support.patience import until_it_holds
 from tests.support.switches import assert_forecast_beside_happened

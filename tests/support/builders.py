@@ -26,6 +26,15 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.rows import flat, rebuilt
+from litellm_messplus.runtime.vocabulary import (
+    FAILED,
+    CallRole,
+    CallStatus,
+    Change,
+    CostSource,
+    Failure,
+    LabelKind,
+)
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
@@ -40,15 +49,6 @@ from litellm_messplus.state.entries import (
 from litellm_messplus.state.paper_policy import PaperPolicy
 from litellm_messplus.state.verdict import Given
 from litellm_messplus.state.zoo_state import ZooState
-from litellm_messplus.vocabulary import (
-    FAILED,
-    CallRole,
-    CallStatus,
-    Change,
-    CostSource,
-    Failure,
-    LabelKind,
-)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 SMALL, MEDIUM, LARGE = "small", "medium", "large"

@@ -8,7 +8,7 @@ from litellm_messplus.labels.checks.check import Sandbox
 from litellm_messplus.labels.checks.worker import FUNCTIONS
 from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.vocabulary import Failure
+from litellm_messplus.runtime.vocabulary import Failure
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 GARBAGE = (

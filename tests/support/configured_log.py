@@ -5,8 +5,8 @@ from typing import Any
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.proxy.deployments.index import build_zoos
 from litellm_messplus.restore import keep, restore
+from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from litellm_messplus.errors import ConfigurationError
+from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.store import schema
 from litellm_messplus.store.database import create_engine, migrate
 

@@ -13,7 +13,7 @@ OTHERWISE = {
 }
 """The counters whose failures are logged in other words, and these."""
 LOG_EACH = """
-from litellm_messplus import runtime
+from litellm_messplus.runtime import counters as runtime
 
 runtime.LOG_SECONDS = 0.0
 """

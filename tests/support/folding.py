@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry

@@ -20,10 +20,7 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.state.verdict import Given, Rule
-from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.vocabulary import (
+from litellm_messplus.runtime.vocabulary import (
     CallRole,
     CallStatus,
     CostSource,
@@ -31,6 +28,9 @@ from litellm_messplus.vocabulary import (
     GradingStatus,
     LabelKind,
 )
+from litellm_messplus.state.verdict import Given, Rule
+from litellm_messplus.store import log
+from litellm_messplus.store.database import create_engine, migrate
 
 ZOO = "llama"
 JUDGE = "gpt-judge"

@@ -11,9 +11,9 @@ from sqlalchemy import Table, select
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.proxy.composition import Parts
-from litellm_messplus.proxy.deployments.index import configured_zoos
-from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.deployments.index import configured_zoos
+from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate

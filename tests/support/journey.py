@@ -11,7 +11,7 @@ import litellm
 import pytest
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.proxy.plugin import MessplusPlugin
+from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import log
 from tests.support import in_process, litellm_router
 from tests.support.in_process import METADATA, call, deployment, log_event, running

@@ -7,7 +7,7 @@ import litellm
 from litellm.router_strategy.tag_based_routing import get_deployments_for_tag
 from litellm.types.router import Deployment as LiteLLMDeployment
 
-from litellm_messplus.proxy.litellm_seam import deployments_of
+from litellm_messplus.serving.litellm_seam import deployments_of
 
 IS_OFFICIAL = hasattr(litellm.Router, "registry")
 

@@ -50,7 +50,7 @@ def zoo_config(
 
 WAITS = f"""
 from litellm_messplus.plugin import instance
-from litellm_messplus.proxy import feedback
+from litellm_messplus.serving import feedback
 
 feedback.WAIT_SECONDS = {PATIENT}
 """
@@ -87,11 +87,11 @@ def quick(config: Config, folder: Path, **made: dict[str, Any]) -> Config:
 
 
 MAKERS = {
-    "explorer": "litellm_messplus.proxy.composition.Explorer",
-    "journal": "litellm_messplus.proxy.composition.Journal",
-    "judge": "litellm_messplus.proxy.judges.Judge",
-    "purse": "litellm_messplus.proxy.buying.Purse",
-    "verdicts": "litellm_messplus.proxy.composition.TokenBuckets",
+    "explorer": "litellm_messplus.serving.composition.Explorer",
+    "journal": "litellm_messplus.serving.composition.Journal",
+    "judge": "litellm_messplus.serving.judges.Judge",
+    "purse": "litellm_messplus.serving.buying.Purse",
+    "verdicts": "litellm_messplus.serving.composition.TokenBuckets",
 }
 """Where each class is called."""
 

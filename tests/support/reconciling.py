@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from fastapi import Request
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.proxy import proxy_server
-from litellm_messplus.proxy.litellm_seam import deployments_of
+from litellm_messplus.serving.litellm_seam import deployments_of
 
 
 @proxy_server.app.post("/reconcile")

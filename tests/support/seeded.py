@@ -10,7 +10,7 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.vocabulary import CallRole, CallStatus, CostSource, LabelKind
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 from tests.support.history import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, History, make_history
 
 __all__ = ["ALPHA", "CANDIDATES", "LARGEST", "SMALL", "ZOO", "Case", "add", "seeded"]

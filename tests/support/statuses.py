@@ -7,6 +7,7 @@ from typing import Any
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.routing.limits import DAY, Lateness, Limits
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.state.entries import LimitedUse
 from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import Rows, Span, build_status
@@ -16,7 +17,6 @@ from litellm_messplus.status.reading import Newest
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.store.judging import LabelCosts
 from litellm_messplus.store.key_activity import KeyStatus
-from litellm_messplus.vocabulary import LabelKind
 
 KEY = ("llama", "default")
 

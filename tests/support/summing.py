@@ -13,17 +13,17 @@ from litellm_messplus.learning.logged import logged_requests
 from litellm_messplus.learning.projections import Change, projection, rules_of
 from litellm_messplus.learning.sums import SUMS, add_change, of_grading
 from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Record, RequestRecord
-from litellm_messplus.store import log
-from litellm_messplus.store.tables import gradings, outcomes, requests, verdicts
-from litellm_messplus.upkeep.integrity import Outcome
-from litellm_messplus.upkeep.verify import check_projections
-from litellm_messplus.vocabulary import (
+from litellm_messplus.runtime.vocabulary import (
     PRECEDENCE,
     CallStatus,
     Failure,
     GradingStatus,
     LabelKind,
 )
+from litellm_messplus.store import log
+from litellm_messplus.store.tables import gradings, outcomes, requests, verdicts
+from litellm_messplus.upkeep.integrity import Outcome
+from litellm_messplus.upkeep.verify import check_projections
 from tests.support.builders import LARGE, NOW, energy, exploration_call, label, traffic
 
 SOURCES = {

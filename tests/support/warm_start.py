@@ -22,7 +22,7 @@ from tests.support.proxy import Proxy
 
 IMPORTED = (
     *("litellm.proxy.proxy_server", "alembic.command", "aiosqlite", "asyncpg"),
-    "litellm_messplus.proxy.startup",
+    "litellm_messplus.serving.startup",
 )
 """What takes long to import, and starts nothing."""
 

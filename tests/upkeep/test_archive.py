@@ -10,6 +10,7 @@ from sqlalchemy import Table, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import GradingRecord, Record
+from litellm_messplus.runtime.vocabulary import GradingStatus
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log, pruning
 from litellm_messplus.store.pruning import (
@@ -24,7 +25,6 @@ from litellm_messplus.store.tables import requests
 from litellm_messplus.upkeep import prune as prunes
 from litellm_messplus.upkeep.archive import Archive, ArchiveError
 from litellm_messplus.upkeep.prune import prune
-from litellm_messplus.vocabulary import GradingStatus
 from tests.support.aged_log import HOUR, LONG_AGO, history, write
 from tests.support.builders import NOW, build_zoo, energy, served_call
 

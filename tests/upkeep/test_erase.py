@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import ConfigurationError, MessplusError
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import erasing, log
 from litellm_messplus.store.database import create_engine, migrate

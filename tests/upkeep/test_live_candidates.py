@@ -13,12 +13,12 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.upkeep.prune import prune
-from litellm_messplus.vocabulary import Change
 from tests.support.builders import LARGE, NOW, SMALL, exploration_call, label, traffic
 from tests.support.configured_log import started
 from tests.upkeep.test_verify import found, verify

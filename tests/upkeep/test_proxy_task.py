@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import ConfigurationError
-from litellm_messplus.proxy.retention import Retention
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.tasks import Periodic
+from litellm_messplus.serving.retention import Retention
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.pruning import alone
-from litellm_messplus.tasks import Periodic
 from tests.support.aged_log import history, write
 from tests.support.builders import build_zoo
 

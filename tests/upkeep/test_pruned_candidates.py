@@ -10,13 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import log
 from litellm_messplus.store.tables import candidate_events
 from litellm_messplus.upkeep.integrity import check_positions
 from litellm_messplus.upkeep.prune import begin_anew, prune
-from litellm_messplus.vocabulary import Change
 from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of, write
 from tests.support.builders import build_engine
 from tests.support.folding import fold_all

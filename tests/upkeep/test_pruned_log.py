@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.errors import ConfigurationError, RequestGoneError
 from litellm_messplus.records import (
     CandidateRecord,
     LabelRecord,
@@ -18,6 +17,7 @@ from litellm_messplus.records import (
     RequestRecord,
 )
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime.errors import ConfigurationError, RequestGoneError
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import history as histories

@@ -10,7 +10,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationError
 from litellm_messplus.labels.checks.check import Sandbox, Score
 from litellm_messplus.labels.checks.worker import Document
 from litellm_messplus.labels.source import Answer, AnsweredCall, Finish
-from litellm_messplus.runtime import Counters
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.promise import NotNegative, Settings
 
 # What a request demands of the form of its answer, in the words of any surface. What is not

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextvars import Context
 
-from litellm_messplus.errors import ConfigurationError
 from litellm_messplus.labels.checks.check import (
     CallableCheck,
     Check,
@@ -15,10 +14,11 @@ from litellm_messplus.labels.checks.check import (
 )
 from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck, ReferenceCheck
 from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
-from litellm_messplus.runtime import Counters, load_attribute
+from litellm_messplus.runtime.counters import Counters, load_attribute
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.runtime.vocabulary import FAILED, SERVING, LabelKind
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
-from litellm_messplus.tasks import Tasks
-from litellm_messplus.vocabulary import FAILED, SERVING, LabelKind
 
 WAITING = 256
 """Calls that one check may be at, or have before it; more are left out and counted. Each check has

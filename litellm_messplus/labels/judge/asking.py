@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeVar
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import RecentMean, TokenEstimator
-from litellm_messplus.draws import uniform
 from litellm_messplus.labels.judge.budget import JudgeBudget
 from litellm_messplus.labels.judge.prompts import (
     CONVERSATION_CHARACTERS,
@@ -22,8 +21,9 @@ from litellm_messplus.labels.judge.prompts import (
 )
 from litellm_messplus.labels.source import Answer, Asked, Finding, ReportFinding
 from litellm_messplus.records import GradingRecord, new_id
-from litellm_messplus.runtime import Counters
-from litellm_messplus.vocabulary import GradingStatus, LabelKind, Preferred
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.draws import uniform
+from litellm_messplus.runtime.vocabulary import GradingStatus, LabelKind, Preferred
 
 # What asking a judge costs, in dollars, as it is expected before: by what the judge reads.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import count
 
-from litellm_messplus.purse import Purse
+from litellm_messplus.runtime.purse import Purse
 
 LAG_SECONDS = 60.0
 """Within which a grading is in the log: a log that lags behind gives nothing back."""

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
 
-from litellm_messplus.bounded import Bounded
 from litellm_messplus.labels.agreement import LEAST, Agreement
 from litellm_messplus.labels.judge.asking import Grades, JudgeCost, Outcome, ShownAnswer, ToGrade
 from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.source import AnsweredCall, Asked
-from litellm_messplus.runtime import Counters
-from litellm_messplus.tasks import Tasks
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
 
 # Gathering the answers to one request, so that they are graded together.
 

@@ -12,8 +12,8 @@ from litellm_messplus.labels.agreement import Agreement, PositionBias, matching_
 from litellm_messplus.labels.judge.asking import Asking, Outcome, ShownAnswer, ToGrade
 from litellm_messplus.labels.judge.prompts import PREFERENCE, comparison, preferred
 from litellm_messplus.labels.source import Answer, Finding, ReportFinding, ToolCall
-from litellm_messplus.runtime import Counters
-from litellm_messplus.vocabulary import LabelKind, Preferred
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.vocabulary import LabelKind, Preferred
 
 # Whether two answers say the same, so that no judge need compare them.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from litellm_messplus.labels.source import Answer, Asked, Finish
 from litellm_messplus.prediction.encoder import Conversation, Turn, middle_left_out, shortened
-from litellm_messplus.vocabulary import Preferred
+from litellm_messplus.runtime.vocabulary import Preferred
 
 CONVERSATION_CHARACTERS = 32_000
 """Of the conversation that are shown, some 8,000 tokens; the last turn before all else."""

@@ -1,0 +1,193 @@
+"""What serves as before the router: of which requests, what of them is decided in shadow, at which
+cost, and what serves as LiteLLM's deployments."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.labels.buying import KeyShares
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.draws import uniform
+from litellm_messplus.runtime.purse import Purse
+from litellm_messplus.runtime.tasks import Periodic
+from litellm_messplus.runtime.vocabulary import level_before
+from litellm_messplus.serving.decided import DecidedRequest
+from litellm_messplus.serving.deployments import deployment
+from litellm_messplus.serving.deployments.deployment import Deployment, of_group
+from litellm_messplus.serving.modes import LiveModes
+from litellm_messplus.serving.surfaces.identity import conversation_of
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.store.judging import sampled_on
+from litellm_messplus.store.worker_counters import running
+from litellm_messplus.switching.modes import (
+    DECIDED_PER_SECOND,
+    LITELLM,
+    ROUTED,
+    Arm,
+    Pace,
+    Trial,
+    group_of,
+)
+
+# What the unseen calls of watched zoos may cost in a day.
+
+READ_SECONDS = 5.0
+"""Between two readings of what all workers spent."""
+LAG_SECONDS = 60.0
+"""Within which the cost of a call that is paid for is in the log."""
+
+
+class SamplePurses:
+    """The money for samples of the zoos that limit it, each key's part of it held; one a worker.
+    A zoo without a budget pays for every call, and one with a budget for none before the log was
+    read."""
+
+    def __init__(self, zoos: Mapping[str, ZooSettings], database: AsyncEngine) -> None:
+        budgets = {name: zoo.watch.budget_per_day for name, zoo in zoos.items()}
+        self._budgets = {name: each for name, each in budgets.items() if each is not None}
+        self._purses = {name: Purse(LAG_SECONDS) for name in self._budgets}
+        self._keys = {name: KeyShares() for name in self._budgets}
+        self._database = database
+
+    def pay(self, zoo: str, request_id: str, key: str | None, cost: float) -> bool:
+        """Reserve the cost of a call for a request of a key; False where the zoo's budget does not
+        allow it."""
+        if zoo not in self._purses:
+            return True
+        purse, keys = self._purses[zoo], self._keys[zoo]
+        keys.asked(key, datetime.now(UTC).date())
+        left = purse.left
+        if cost > left or not keys.allows(key, cost, left, self._budgets[zoo]):
+            return False
+        keys.spend(key, cost)
+        purse.reserve(request_id, cost)
+        purse.settled(request_id)
+        return True
+
+    def start(self, periodic: Periodic) -> None:
+        """Begin to read what was spent, where there is a budget."""
+        if self._purses:
+            failed = "what samples cost was not read"
+            periodic.every(READ_SECONDS, self.look, "sample_cost_failures", failed)
+
+    async def look(self) -> None:
+        """Take what all workers spent today. Raises SQLAlchemyError."""
+        read_at, now = time.monotonic(), datetime.now(UTC)
+        async with self._database.connect() as connection:
+            spent = await sampled_on(connection, now.date())
+            workers = await running(connection, now)
+        for zoo, purse in self._purses.items():
+            purse.learn(self._budgets[zoo] - spent.get(zoo, 0.0), read_at, workers)
+
+
+# Which requests are served as before, and which of those are decided in shadow.
+
+
+class Arms:
+    """The draws of one worker: which requests are routed, which of the others are decided in
+    shadow, and of which of those another model is called unseen, within a budget."""
+
+    def __init__(
+        self, modes: LiveModes, purses: SamplePurses, counters: Counters, *, seed: int
+    ) -> None:
+        self._modes = modes
+        self._purses = purses
+        self._counters = counters
+        self._seed = seed
+        self._paces: dict[str, Pace] = {}
+
+    def arm(self, zoo: str, request: IncomingRequest) -> tuple[Trial, str | None]:
+        """Draw the arm of a request, and return what serves it: None where it is routed."""
+        mode = self._modes.now[zoo]
+        if not mode.draws:
+            return ROUTED, None
+        draw = self._draw(zoo, request) if mode.splits else None
+        arm = mode.arm(draw)
+        before = None if arm is Arm.ROUTED else mode.before or LITELLM
+        return Trial(arm, conversation_draw=draw), before
+
+    def drawn(self, zoo: Zoo, request: IncomingRequest, trial: Trial) -> Trial:
+        """Add the draw of the conversation, which a request that is decided has."""
+        if trial.conversation_draw is not None:
+            return trial
+        return replace(trial, conversation_draw=self._draw(zoo.name, request))
+
+    def is_due(self, zoo: Zoo, request_id: str) -> bool:
+        """Tell whether a request is decided in shadow: of the sample each one, of the others so
+        many a second."""
+        if self._is_sampled(zoo, request_id):
+            return True
+        pace = self._paces.setdefault(zoo.name, Pace(DECIDED_PER_SECOND))
+        return pace.take(time.monotonic())
+
+    def sampled(
+        self, decided: DecidedRequest, record: RequestRecord, serves: str
+    ) -> tuple[str, ...]:
+        """Choose whom to call unseen: of a sampled request the choice, or, where that serves
+        anyway, the next best."""
+        zoo = decided.read.intake.zoo
+        others = [name for name in decided.choice.decision.ranking if name != serves]
+        if not others or record.reason is Reason.NONE_HEALTHY:
+            return ()
+        if decided.read.question.is_alone or not self._is_sampled(zoo, record.request_id):
+            return ()
+        cost = record.estimated_cost[others[0]]
+        if not self._purses.pay(zoo.name, record.request_id, record.asker.key_hash, cost):
+            self._counters.add("samples_over_budget")
+            return ()
+        return (others[0],)
+
+    def _draw(self, zoo: str, request: IncomingRequest) -> float:
+        return uniform(self._seed, f"{zoo}/arm", conversation_of(request))
+
+    def _is_sampled(self, zoo: Zoo, request_id: str) -> bool:
+        sample = zoo.settings.watch.sample
+        return sample > 0.0 and uniform(self._seed, f"{zoo.name}/sample", request_id) < sample
+
+
+def shadow_level(level: ServiceLevel) -> ServiceLevel:
+    """Return the promise of a level as its requests that are served as before are counted."""
+    return level.model_copy(update={"name": level_before(level.name)})
+
+
+# What served before the router, as LiteLLM's deployments: all, a group of them, or a candidate.
+
+
+def served_before(
+    deployments: Sequence[Deployment], before: str, tried: Collection[str], order: int | None
+) -> Sequence[Deployment]:
+    """Return the deployments as they were before: as they came, those of a group as they came, or
+    those of one candidate first and the others as a last resort."""
+    if before == LITELLM:
+        return deployments
+    group = group_of(before)
+    if group is not None:
+        return _members(deployments, group, order)
+    if order is not None:
+        return deployment.best_of_order(deployments, (before,), order)
+    return deployment.ranked(deployments, (before,), tried)
+
+
+def _members(
+    deployments: Sequence[Deployment], group: str, order: int | None
+) -> Sequence[Deployment]:
+    """Return the deployments of a group, untouched: the order, the weights and the strategy of
+    LiteLLM decide. Where none is healthy, or of the order that it falls back to, all of them."""
+    own = of_group(deployments, group)
+    is_there = any(order is None or deployment.is_of_order(each, order) for each in own)
+    return own if is_there else deployments
+
+
+def known_before(before: str, deployments: Sequence[Deployment]) -> str:
+    """Name the candidate that will serve, where a group has only one."""
+    group = group_of(before)
+    found = {deployment.candidate_of(each) for each in of_group(deployments, group or "")}
+    return found.pop() if len(found) == 1 else before

@@ -1,0 +1,221 @@
+"""The parts of the plugin: put together, started, and stopped in an order that loses nothing."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+
+from fastapi import APIRouter
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.encoders.service import FeatureService
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.judge.asking import JudgeSinks
+from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Closings, Periodic
+from litellm_messplus.serving.before import Arms, SamplePurses
+from litellm_messplus.serving.buying import Buyers
+from litellm_messplus.serving.decided import RequestDecider
+from litellm_messplus.serving.deployments.gates import Gates
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.deployments.live_zoos import LiveZoos
+from litellm_messplus.serving.deployments.metering import Meter, PromptTokens
+from litellm_messplus.serving.deployments.prices import MeasuredDeployment
+from litellm_messplus.serving.ends import CallSink, ServedCalls
+from litellm_messplus.serving.energy_service import EnergyService, OtherWorkers
+from litellm_messplus.serving.explorer import Explorer
+from litellm_messplus.serving.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
+from litellm_messplus.serving.holding.holds import Holds
+from litellm_messplus.serving.holding.line_log import LineLog
+from litellm_messplus.serving.http import build_routes
+from litellm_messplus.serving.influence import (
+    KeyInfluence,
+    TokenBuckets,
+)
+from litellm_messplus.serving.judges import Judges
+from litellm_messplus.serving.labelling import LabelWriter, build_label_desk
+from litellm_messplus.serving.litellm_seam import flush_log_events
+from litellm_messplus.serving.metrics import Distributions
+from litellm_messplus.serving.modes import LiveModes, ModeChanges, WayBack
+from litellm_messplus.serving.monitoring import StatusWatch
+from litellm_messplus.serving.open_requests import Authors, OpenRequests
+from litellm_messplus.serving.page import Page
+from litellm_messplus.serving.reading import RequestReader
+from litellm_messplus.serving.retention import Retention
+from litellm_messplus.serving.router import Listeners, RequestRouter
+from litellm_messplus.serving.shared_counters import SharedCounters, readiness
+from litellm_messplus.serving.visibility import Visibility
+from litellm_messplus.serving.zoos import ZooDesk, build_zoo_routes
+from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.zoo import Zoos
+from litellm_messplus.store.database import create_engine
+
+COUNTING_SHARE = 0.4
+"""Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
+READING_CONNECTIONS = 2
+"""To the database, for status, alerts and metrics, beside those of the log and of feedback."""
+
+
+class Parts:
+    """One a worker process. Those without an underscore are what the hooks of LiteLLM use.
+
+    ``engines`` have been restored up to ``position``; ``measured`` are the deployments whose energy
+    is, and ``prompt_tokens`` counts for the candidates whose tokenizer is at hand. ``modes`` have
+    been read from the database; those of the file hold until they are.
+    """
+
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        encoder: Encoder,
+        engines: dict[str, Engine],
+        database: AsyncEngine,
+        position: int = 0,
+        *,
+        measured: Sequence[MeasuredDeployment] = (),
+        prompt_tokens: PromptTokens | None = None,
+        modes: LiveModes | None = None,
+    ) -> None:
+        self.engines = engines
+        self.counters = counters = Counters()
+        closings = self._closings = Closings(counters)
+        keep = closings.keep  # closed in the reverse order of what follows
+        self._settings = settings
+        self._distributions = Distributions()
+        self._database = database
+        closings.then(database.dispose, "the database")
+        self._shared_counters = keep(
+            SharedCounters(database, counters, self._encoder_did, self._distributions.counts)
+        )
+        index, open_requests = DeploymentIndex(), OpenRequests()
+        self.journal = keep(
+            Journal(
+                database,
+                engines,
+                counters,
+                store_text=settings.store_text,
+                saw=self._distributions.saw,
+                followed=self._followed,
+                flush_seconds=settings.flush_seconds,
+                position=position,
+            )
+        )
+        self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
+        self._other_workers = OtherWorkers(database, position)
+        self._energy = keep(
+            EnergyService(measured, index, engines, self.journal, self._other_workers, counters)
+        )
+        self._influence = KeyInfluence(settings, database, counters)
+        self._writer = keep(LabelWriter(self.journal, self._influence, counters))
+        report = self._writer.report
+        largest = {name: engine.zoo.largest for name, engine in engines.items()}
+        sinks = JudgeSinks(report, self.journal.write, counters)
+        self._judges = Judges(settings, largest, sinks, database)
+        self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
+        self._writer.also(self._buyers.found)
+        self._desk = keep(build_label_desk(settings, report, counters, self._judges.of_zoo))
+        closings.then(flush_log_events, "LiteLLM's log events")
+        self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
+        self._holds = Holds(engines, index, counters)
+        self.line_log = LineLog(database, self._holds, engines, counters)
+        sink = self._call_sink(index)
+        self._explorer = keep(Explorer(sink, counters, charge_caller=settings.charge_explorations))
+        self.visibility = Visibility(open_requests, counters)
+        self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
+        self.modes = modes or LiveModes(settings.zoos)
+        self._changes = ModeChanges(database, self.modes, counters)
+        self._zoos = ZooDesk(database, engines, self.modes, self._changes)
+        self._way_back = WayBack(
+            database, engines, self.modes, self._changes, counters, settings.webhook
+        )
+        self._samples = SamplePurses(settings.zoos, database)
+        self._features = keep(FeatureService(encoder, failed=self._encoder_failed))
+        self._feedback_desk = self._build_feedback_desk(open_requests)
+        self._next_turn_feedback = keep(NextTurnFeedback(self._feedback_desk, counters))
+        reader = RequestReader(
+            self._features,
+            prompt_tokens or PromptTokens(list(engines), []),
+            self.gates,
+            deadline_seconds=settings.deadline_seconds,
+        )
+        decider = RequestDecider(
+            settings, reader, self._holds, self._buyers.of_zoo, self.modes, counters
+        )
+        listeners = Listeners(self.journal, self._desk, self._explorer, self._next_turn_feedback)
+        arms = Arms(self.modes, self._samples, counters, seed=settings.seed)
+        self.router = keep(
+            RequestRouter(self.live, arms, decider, self.gates, open_requests, listeners, counters)
+        )
+        reading = create_engine(
+            database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
+        )
+        closings.then(reading.dispose, "the database's connections for reading")
+        ready = partial(readiness, self.journal, self._shared_counters)
+        self.watch = keep(StatusWatch(reading, engines, counters, self._shared_counters, ready))
+        self._page = keep(Page(database, engines, self.modes, self.watch, counters))
+        self._retention = Retention(settings, counters)
+        self.tasks = keep(Periodic(counters))
+
+    def _call_sink(self, index: DeploymentIndex) -> CallSink:
+        meter = Meter(Zoos(self.engines), index.prices, self.counters)
+        return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
+
+    def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
+        arrivals = self.journal.arrivals
+        return FeedbackDesk(
+            self._database,
+            self.journal,
+            RequestFinder(self._database, open_requests, arrivals, self.counters),
+            self._settings.response_biases,
+            self._influence,
+            TokenBuckets(),
+            self.counters,
+            self._settings.whole,
+            self._holds.session_digest,
+        )
+
+    def routes(self) -> APIRouter:
+        """Return the endpoints under `/messplus`."""
+        routes = build_routes(self._feedback_desk, self.counters, self.watch)
+        routes.include_router(self._page.routes())
+        routes.include_router(build_zoo_routes(self._zoos, self.counters))
+        return routes
+
+    def begin_at(self, position: int) -> None:
+        """Begin at a position: the engines have been restored up to there, since all this was
+        made."""
+        self.journal.begin_at(position)
+        self._other_workers.begin_at(position)
+
+    def start(self) -> None:
+        """Begin writing the log, in the running event loop, and warm the encoder up."""
+        for part in (self._features, self.journal, self._energy):
+            part.start()
+        for follower in (self.line_log, self.live):
+            follower.start(self.tasks)
+        for looking in (
+            self._shared_counters,
+            self.watch,
+            self._judges,
+            self._buyers,
+            self._retention,
+            self._changes,
+            self._samples,
+            self._way_back,
+        ):
+            looking.start(self.tasks)
+
+    async def close(self) -> None:
+        """Let exploration calls and log events finish, then write everything."""
+        await self._closings.close()
+
+    def _followed(self, position: int) -> None:
+        self.line_log.followed(position)
+
+    def _encoder_did(self) -> dict[str, float]:
+        did = asdict(self._features.statistics())
+        return {name: float(value) for name, value in did.items() if value is not None}
+
+    def _encoder_failed(self, error: Exception) -> None:
+        self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")

@@ -1,0 +1,270 @@
+"""A request is decided: read, placed in its conversation, chosen for, and recorded, whole or as far
+as it is known before."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from litellm_messplus.deciding.decider import Choice, Engine, logged_limits
+from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.routing.decision import Reason, Situation
+from litellm_messplus.routing.held import Gated, baseline
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.buying import Buyer
+from litellm_messplus.serving.deployments.deployment import Deployment
+from litellm_messplus.serving.holding.holds import Holds, Pin, Standing
+from litellm_messplus.serving.modes import LiveModes
+from litellm_messplus.serving.reading import Intake, ReadRequest, RequestReader
+from litellm_messplus.serving.surfaces.identity import asker_of, names_of
+from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.state.limits import unfollowed
+from litellm_messplus.switching.modes import LITELLM, Arm
+from litellm_messplus.switching.way_back import Mark, is_huge
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedRequest:
+    """A request that was decided. ``dropped`` says why the decision is not followed: no deployment
+    is healthy, so that LiteLLM calls none, or it came too late; None where it is followed.
+    ``bought`` is the probability with which labels of its answers are bought.
+    ``standing`` is where it stands in a conversation, and ``pin`` who holds it."""
+
+    read: ReadRequest
+    choice: Choice
+    seconds: float
+    dropped: Reason | None
+    bought: float | None
+    standing: Standing | None = None
+    pin: Pin | None = None
+
+    @property
+    def reason(self) -> Reason:
+        """The reason that the log has."""
+        return self.dropped or self.choice.decision.reason
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The candidates in the order in which they are to be tried: where the decision came too
+        late, who holds the request, or nobody, so that LiteLLM chooses. A retry of a request that
+        LiteLLM refuses may find a deployment after all."""
+        if self.dropped is not Reason.DEADLINE_MISSED:
+            return self.choice.decision.ranking
+        return () if self.pin is None else (self.pin.candidate,)
+
+
+class Recorder:
+    """The writer of a request's record."""
+
+    def __init__(self, settings: MessplusSettings) -> None:
+        self._settings = settings
+
+    def undecided(self, intake: Intake, serves: str) -> RequestRecord:
+        """Describe a request of which only what serves it is known, and who asks."""
+        state, level = intake.engine.state, intake.level.name
+        return RequestRecord(
+            **self._known(intake),
+            expected_t=state.requests[level] + 1,
+            queue=state.policy.queue(level),
+            chosen=serves,
+            largest=intake.zoo.largest,
+            reason=Reason.UNDECIDED,
+        )
+
+    def decided(self, decided: DecidedRequest) -> RequestRecord:
+        """Describe a request with the decision."""
+        read, standing = decided.read, decided.standing
+        situation, decision = decided.choice.situation, decided.choice.decision
+        intake, question = read.intake, read.question
+        everyone = situation.everyone
+        record = RequestRecord(
+            **self._known(intake),
+            expected_t=situation.t,
+            features=read.features,
+            prompt_characters=question.prompt_characters,
+            estimated_cost={e.candidate: e.cost for e in everyone},
+            estimated_satisfaction={e.candidate: e.satisfaction for e in everyone},
+            queue=situation.queue,
+            chosen=decision.chosen,
+            largest=baseline(situation) if question.is_gated else intake.zoo.largest,
+            is_exploration=decision.is_exploration,
+            exploration_probability=decision.exploration_probability,
+            reason=decided.reason,
+            decision_seconds=decided.seconds,
+            aim=situation.alpha,
+            expected_satisfaction=decision.expected_satisfaction,
+            price=decision.price,
+            propensity=decision.propensity,
+            exploration_calls=len(decision.explored),
+            encode_seconds=None if read.encoding is None else read.encode_seconds,
+            encode_joules=None if read.encoding is None else read.encoding.joules,
+            # The journal would drop it too, by a copy of a record of fifty fields.
+            prompt=intake.request.conversation.text if self._settings.store_text else None,
+            surface=question.prompt.surface,
+            surface_version=VERSION,
+            is_within_reach=decision.is_within_reach,
+            label_probability=decided.bought,
+            gated=Gated(question.candidates, read.admission.why) if question.is_gated else None,
+            place=None if standing is None else standing.logged(decided.reason),
+            limits=logged_limits(decided.choice),
+            counted=None if standing is None else standing.counted,
+        )
+        return record if decided.dropped is None else _unclaimed(record, decided.pin)
+
+    def _known(self, intake: Intake) -> dict[str, Any]:
+        zoo = intake.zoo
+        return {
+            "request_id": intake.request_id,
+            "created_at": datetime.now(UTC),
+            "zoo": zoo.name,
+            "service_level": intake.level.name,
+            "alpha": intake.level.alpha,
+            "policy": zoo.settings.policy,
+            "asker": asker_of(intake.request),
+            "encoder": intake.engine.encoder.name,
+            "trial": intake.trial,
+            "names": names_of(intake.request.metadata, are_kept=self._settings.store_identities),
+        }
+
+
+def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
+    """Remove what a decision that is not followed would claim: nothing is expected, nobody else is
+    called, and no labels are bought. One that came too late chose nobody either."""
+    unclaimed = replace(
+        record,
+        is_exploration=False,
+        exploration_calls=0,
+        label_probability=None,
+        expected_satisfaction=None,
+        limits=None,
+    )
+    if record.reason is Reason.NONE_HEALTHY:
+        return unclaimed
+    return replace(
+        unclaimed,
+        chosen=LITELLM if pin is None else pin.candidate,
+        exploration_probability=0.0,
+        propensity=None,
+        limits=unfollowed(record.limits),
+    )
+
+
+def in_shadow(
+    record: RequestRecord, decided: DecidedRequest, serves: str, called: tuple[str, ...]
+) -> RequestRecord:
+    """Describe a request that ``serves`` serves as before, with the decision beside it; ``called``
+    are the candidates that are called unseen."""
+    decision, costs = decided.choice.decision, record.estimated_cost
+    is_refused = record.reason is Reason.NONE_HEALTHY
+    names = (decision.chosen, *decision.explored)
+    return replace(
+        record,
+        chosen=serves,
+        is_exploration=bool(called),
+        exploration_calls=len(called),
+        trial=replace(
+            record.trial,
+            would_choose=None if is_refused else decision.chosen,
+            would_cost=None if is_refused else sum(costs.get(name, 0.0) for name in names),
+            sample_probability=decided.read.intake.zoo.settings.watch.sample if called else None,
+        ),
+    )
+
+
+class RequestDecider:
+    """The decision of a request: what it needs to know, whether labels of its answers are bought,
+    and whether it came in time."""
+
+    def __init__(
+        self,
+        settings: MessplusSettings,
+        reader: RequestReader,
+        holds: Holds,
+        buyers: Mapping[str, Buyer],
+        modes: LiveModes,
+        counters: Counters,
+    ) -> None:
+        self.recorder = Recorder(settings)
+        self._settings = settings
+        self._reader = reader
+        self._holds = holds
+        self._buyers = buyers
+        self._modes = modes
+        self._counters = counters
+
+    def holds(self, zoo: str) -> bool:
+        """Tell whether conversations of a zoo are held."""
+        return self._holds.holds(zoo)
+
+    async def decide(self, intake: Intake) -> DecidedRequest:
+        """Read and decide a request. Only one that is routed stands in a conversation, and may be
+        decided too late."""
+        started = time.perf_counter()
+        engine, request, deployments = intake.engine, intake.request, intake.deployments
+        read = await self._reader.read(intake)
+        is_routed, standing = intake.trial.arm is Arm.ROUTED, None
+        if is_routed:
+            standing = self._holds.standing(
+                request, read.question, intake.zoo.name, deployments, read.admission.barred
+            )
+        if standing is not None:
+            read = replace(read, question=standing.question)
+        held = None if standing is None else standing.choose(engine)
+        choice, bought = self._choose(engine, read) if held is None else (held, None)
+        seconds = time.perf_counter() - started
+        is_late = is_routed and self._is_late(engine, read, seconds)
+        dropped = self._dropped(engine, read, deployments, is_late=is_late)
+        pin = None if standing is None else standing.pin if is_late else standing.followed(choice)
+        return DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
+
+    def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
+        """Decide, and draw whether labels of the answers are bought: with which probability."""
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is None:
+            return engine.decide(read.question), None
+        bought: float | None = None
+
+        def labelled(situation: Situation) -> bool | None:
+            nonlocal bought
+            bought, is_labelled = buyer.purchase(
+                engine, read.question, read.intake.request, situation
+            )
+            return is_labelled
+
+        choice = engine.decide(read.question, labelled)
+        if bought is not None:
+            decision = buyer.beside(choice.decision, choice.situation)
+            choice = replace(choice, decision=decision)
+        return choice, bought
+
+    def _is_late(self, engine: Engine, read: ReadRequest, seconds: float) -> bool:
+        """Tell whether a decision took longer than the operator allows, and count it."""
+        # The wait for a slow encoder is over: dropping the decision would save none of it.
+        waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
+        is_late = seconds - waited > self._settings.deadline_seconds
+        self._mark(engine.zoo.name, read, is_missed=is_late)
+        if is_late:
+            self._counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
+        return is_late
+
+    def _dropped(
+        self, engine: Engine, read: ReadRequest, deployments: Sequence[Deployment], *, is_late: bool
+    ) -> Reason | None:
+        """Say why a decision is not followed, None where it is. Of one that is not, nothing is
+        expected, and nothing is paid for its labels."""
+        if deployments and not is_late:
+            return None
+        engine.expect_nothing(read.question.request_id)
+        buyer = self._buyers.get(engine.zoo.name)
+        if buyer is not None:
+            buyer.give_back(read.question.request_id, read.intake.request.key_hash)
+        return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
+
+    def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
+        """Remember for the way back whether a deadline was missed, unless the prompt's own size
+        explains it."""
+        conversation = read.intake.request.conversation
+        if not is_huge(len(conversation.turns), len(conversation.text)):
+            self._modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))

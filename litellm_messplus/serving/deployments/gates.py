@@ -1,0 +1,307 @@
+"""Gates: which healthy deployments can take a request, asked before the candidates are ranked.
+
+What is stated of a deployment and what it has refused answer for images, tools and the like; its
+region and its window are compared; where LiteLLM filters by tags, its own filter says what they
+leave. Where asking fails, the failure is counted, and the largest healthy candidate serves: it can
+take the most.
+"""
+
+import asyncio
+import json
+import logging
+import marshal
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import litellm
+
+from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
+from litellm_messplus.routing.held import FAILED, Answer, all_of, fits, passing
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.deployments.capabilities import (
+    KEYS,
+    REFUSALS,
+    Capabilities,
+    Refusals,
+    Stated,
+)
+from litellm_messplus.serving.deployments.deployment import (
+    Deployment,
+    candidate_of,
+    deployment_id,
+    place_of,
+)
+from litellm_messplus.serving.litellm_seam import (
+    checks_before_calls,
+    counted_tokens,
+    kept_by_tags,
+    may_filter_by_tags,
+    running_router,
+)
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.serving.surfaces.requirements import (
+    MODALITIES,
+    Capability,
+    Requirements,
+    read_requirements,
+)
+from litellm_messplus.settings.zoo import Zoo
+
+logger = logging.getLogger("litellm_messplus")
+
+TOKENS_BESIDE = 64
+"""Of each message, at most, beside its words: role, name, ids of tool calls."""
+TOKENS_ATTACHED = 1600
+"""Of each image, at most, at the public providers; nobody can say it of sound and files."""
+REFUSED = frozenset({400, 422})
+"""How endpoints answer what they cannot take."""
+OF_ITS_OWN = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolationError)
+"""Refusals that say themselves what they are about."""
+
+
+@dataclass(slots=True)
+class Needs:
+    """The needs of a request, kept for its further attempts. ``most_tokens`` is what its prompt
+    can come to at most, ``tokens`` what was counted, where that had to be."""
+
+    requirements: Requirements
+    most_tokens: int
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The outcome of asking. ``barred`` are the ids of the deployments that come last, ``eligible``
+    the candidates that have another one, None where all have; ``why`` names what told them
+    apart."""
+
+    barred: frozenset[str] = frozenset()
+    eligible: frozenset[str] | None = None
+    why: tuple[str, ...] = ()
+
+
+OPEN = Admission()
+"""Everybody is eligible."""
+
+
+class Gates:
+    """One a worker. ``count_seconds`` is how long a request waits until its tokens are counted."""
+
+    def __init__(
+        self,
+        counters: Counters,
+        *,
+        count_seconds: float,
+        router: Callable[[], Any] = running_router,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._counters = counters
+        self._count_seconds = count_seconds
+        self._router = router
+        self._clock = clock
+        self._capabilities = Capabilities()
+        self._refusals = Refusals()
+
+    def needs(self, request: IncomingRequest) -> Needs:
+        """Read what a request asks for."""
+        return Needs(read_requirements(request), _most_tokens(request))
+
+    async def admit(
+        self,
+        zoo: Zoo,
+        request: IncomingRequest,
+        needs: Needs | None,
+        deployments: Sequence[Deployment],
+        tried: Collection[str] = (),
+    ) -> Admission:
+        """Ask every healthy deployment of a group; those of a zoo without gates, which has no
+        ``needs``, are not asked. ``tried`` are the ids of those that have failed this request."""
+        if needs is None or len(deployments) < 2:
+            return OPEN
+        try:
+            if self._takes_all(request, needs, deployments):
+                return OPEN
+            return await self._admit(request, needs, deployments)
+        except Exception:
+            self._counters.failure(
+                "gate_failures", "what the models can take is unknown: the largest serves"
+            )
+            return _largest_alone(zoo, deployments, tried)
+
+    def failed(self, identity: object, error: object, needs: Needs | None) -> None:
+        """Learn from a call that ended without an answer, at the deployment of that id."""
+        known = self._capabilities.known(str(identity))
+        is_refusal = getattr(error, "status_code", None) in REFUSED
+        if needs is None or known is None or not is_refusal or isinstance(error, OF_ITS_OWN):
+            return
+        deployment, stated = known
+        unstated = needs.requirements.capabilities - stated.own.keys()
+        for capability in self._refusals.refused(str(identity), unstated, self._clock()):
+            self._counters.add("capabilities_refused")
+            logger.warning(
+                "%s refused %d requests with %s in a row, and gets none for an hour: write "
+                "`model_info: {%s: false}` where it cannot take them, `true` where it can",
+                place_of(deployment),
+                REFUSALS,
+                capability,
+                KEYS[capability][0],
+            )
+
+    def succeeded(self, identity: object, needs: Needs | None) -> None:
+        """Learn from a call that was answered."""
+        if needs is not None and needs.requirements.capabilities:
+            self._refusals.succeeded(str(identity), needs.requirements.capabilities)
+
+    async def answers(
+        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
+    ) -> dict[str, dict[str, Answer]]:
+        """Return what each deployment says to each thing that is asked for, by its id."""
+        router = self._router()
+        stated = [self._capabilities.of(deployment, router) for deployment in deployments]
+        tokens = await self._tokens(request, needs, stated, router)
+        tagged = await _tagged(request, deployments, router)
+        found = {}
+        for deployment, known in zip(deployments, stated, strict=True):
+            identity = deployment_id(deployment)
+            said = dict(self._answers(identity, known, needs.requirements, tokens))
+            said["tags"] = Answer.YES if id(deployment) in tagged else Answer.NO
+            found[identity] = said
+        return found
+
+    def _takes_all(
+        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
+    ) -> bool:
+        """Return whether nothing can tell the deployments apart, as for most requests: so they do
+        not pay for being asked."""
+        required, router = needs.requirements, self._router()
+        return (
+            required.are_words_alone
+            and not may_filter_by_tags(router, deployments, request.kwargs)
+            and _fit(needs, [self._capabilities.of(each, router) for each in deployments])
+        )
+
+    async def _admit(
+        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
+    ) -> Admission:
+        said = await self.answers(request, needs, deployments)
+        answers = {identity: all_of(each.values()) for identity, each in said.items()}
+        admitted = passing(answers)
+        if admitted is None:
+            if Answer.NO in answers.values():
+                self._counters.add("none_eligible")
+            return OPEN
+        barred = frozenset(answers) - admitted
+        why = {name for each in barred for name, answer in said[each].items() if not answer}
+        unsure = {name for each in barred for name in said[each] if said[each][name] < Answer.YES}
+        return Admission(barred, _eligible(deployments, admitted), tuple(sorted(why or unsure)))
+
+    def _answers(
+        self, identity: str, stated: Stated, required: Requirements, tokens: float
+    ) -> Iterator[tuple[str, Answer]]:
+        """Yield what one deployment says, by what is asked for."""
+        now = self._clock()
+        for capability in required.capabilities:
+            yield capability.value, self._can_take(identity, stated, capability, now)
+        if required.region is not None:
+            yield "region", Answer.YES if stated.region == required.region else Answer.NO
+        if required.has_answer_format and not stated.takes_answer_format:
+            yield "response_format", Answer.YES if litellm.drop_params else Answer.NO
+        yield "context", fits(tokens, required.answer_tokens, stated.window)
+
+    def _can_take(
+        self, identity: str, stated: Stated, capability: Capability, now: float
+    ) -> Answer:
+        """Return what the operator says, else what the endpoint refuses, else what the price map
+        says; of what is unknown, a modality is tried only where nobody is known to take it, all
+        else at once."""
+        own = stated.own.get(capability)
+        if own is not None:
+            return own
+        if self._refusals.denies(identity, capability, now):
+            return Answer.NO
+        otherwise = Answer.UNKNOWN if capability in MODALITIES else Answer.YES
+        return stated.mapped.get(capability, otherwise)
+
+    async def _tokens(
+        self, request: IncomingRequest, needs: Needs, stated: Sequence[Stated], router: Any
+    ) -> float:
+        """Return what the prompt comes to at most, where that fits everywhere; else count it as
+        LiteLLM does, in a thread."""
+        if needs.tokens is not None:
+            return needs.tokens
+        if _fit(needs, stated):
+            return needs.most_tokens
+        has_attachments = not MODALITIES.isdisjoint(needs.requirements.capabilities)
+        if has_attachments and not checks_before_calls(router):  # counting would fetch them
+            return needs.most_tokens / CHARACTERS_PER_TOKEN
+        try:
+            async with asyncio.timeout(self._count_seconds):
+                needs.tokens = await asyncio.to_thread(
+                    counted_tokens, router, request.messages, request.kwargs
+                )
+        except Exception:  # what clients send need not be countable
+            self._counters.add("prompts_uncounted")
+            return needs.most_tokens / CHARACTERS_PER_TOKEN
+        return needs.tokens
+
+
+def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:
+    """Return whether the prompt fits everywhere, however many tokens it comes to."""
+    answer_tokens = needs.requirements.answer_tokens
+    return all(
+        each.window is None or fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES
+        for each in stated
+    )
+
+
+def _largest_alone(
+    zoo: Zoo, deployments: Sequence[Deployment], tried: Collection[str]
+) -> Admission:
+    """Return the admission of the largest healthy candidate that has not failed this request."""
+    left = [each for each in deployments if deployment_id(each) not in tried] or deployments
+    largest = zoo.largest_of(candidate_of(each) for each in left)
+    admitted = frozenset(deployment_id(each) for each in left if candidate_of(each) == largest)
+    barred = frozenset(map(deployment_id, deployments)) - admitted
+    return Admission(barred, _eligible(deployments, admitted), (FAILED,))
+
+
+def _eligible(deployments: Sequence[Deployment], admitted: frozenset[str]) -> frozenset[str] | None:
+    """Return the candidates with a deployment that is admitted; None where all have one."""
+    everyone = {candidate_of(each) for each in deployments}
+    found = {candidate_of(each) for each in deployments if deployment_id(each) in admitted}
+    return None if found == everyone else frozenset(found)
+
+
+def _most_tokens(request: IncomingRequest) -> int:
+    """Return the most tokens that a prompt can come to: each has a byte or more."""
+    conversation = request.conversation
+    text = conversation.text
+    words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    given = (request.kwargs.get(name) for name in request.surface.tools)
+    described = sum(_bytes_of(tools) for tools in given if tools)
+    attached = TOKENS_ATTACHED * (conversation.images + conversation.attachments)
+    return words + described + attached + TOKENS_BESIDE * (len(conversation.turns) + 1)
+
+
+def _bytes_of(tools: Any) -> int:
+    """Return how many bytes tools have at most, in a fifth of the time that JSON takes."""
+    try:
+        return len(marshal.dumps(tools, 2))  # version 2 writes what is repeated each time
+    except ValueError:  # it holds something that no client can have sent
+        return len(json.dumps(tools, default=str))
+
+
+async def _tagged(
+    request: IncomingRequest, deployments: Sequence[Deployment], router: Any
+) -> set[int]:
+    """Return which of them LiteLLM's filter by tags keeps: all where it is off. Where it refuses
+    the request it will do so after us, and in its own words: then all are kept here."""
+    if not may_filter_by_tags(router, deployments, request.kwargs):
+        return set(map(id, deployments))
+    try:
+        kept = await kept_by_tags(router, deployments, request.kwargs)
+    except ValueError:
+        kept = deployments
+    return {id(deployment) for deployment in kept}

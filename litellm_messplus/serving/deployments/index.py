@@ -1,0 +1,220 @@
+"""Which candidate stands behind LiteLLM's id of a deployment, at which price, measured where."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from litellm_messplus.costs.price import Price, average
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.deployments.deployment import (
+    Deployment,
+    Groups,
+    befores,
+    candidate_of,
+    deployment_id,
+    member_groups,
+    members,
+    refuse_wildcard,
+    routing_groups,
+)
+from litellm_messplus.serving.deployments.prices import (
+    DeploymentPrice,
+    MeasuredDeployment,
+    deployment_price,
+    measured_deployment,
+)
+from litellm_messplus.serving.litellm_seam import stores_models
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
+from litellm_messplus.settings.zoo import FEWEST, Zoo
+from litellm_messplus.switching.modes import LITELLM
+
+logger = logging.getLogger("litellm_messplus")
+
+
+REMEMBERED = 4096
+"""Deployments of a zoo that are remembered, the newest: late log events name some that are gone."""
+
+
+class DeploymentIndex:
+    """The deployments by LiteLLM's id, learned from what LiteLLM shows us: its ids exist only once
+    the router has been built."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """By zoo and id: a fallback may go from one zoo to another."""
+        self.prices: dict[str, DeploymentPrice] = {}
+        self.measured: dict[str, MeasuredDeployment] = {}
+        self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        """Ids by zoo and candidate."""
+        self._remembered = remembered
+        self._shown: defaultdict[str, dict[str, Deployment]] = defaultdict(dict)
+
+    def candidate(self, zoo: str, deployment: str | None) -> str | None:
+        """Find the candidate that a deployment is a replica of; None if it is not of that zoo."""
+        return self.candidates_of[zoo].get(deployment or "")
+
+    def see(self, zoo: str, deployments: Iterable[Deployment], settings: ZooSettings) -> bool:
+        """Remember the deployments that LiteLLM shows of a zoo; returns whether one is new, or not
+        what it was. One without a price goes at its candidate's, and is logged.
+
+        LiteLLM puts another object in the place of a deployment that was edited, so one that is
+        the same object is known.
+        """
+        shown, has_changed = self._shown[zoo], False
+        for deployment in deployments:
+            identity = deployment_id(deployment)
+            before = shown.get(identity)
+            if before is deployment:
+                continue
+            shown[identity] = deployment
+            if before != deployment:
+                self._read(zoo, identity, deployment, settings)
+                has_changed = True
+        return has_changed
+
+    def gone(self, zoo: str, there: Collection[str]) -> None:
+        """Take note that only the deployments of these ids are there: the others serve no more. Who
+        they were is kept, for calls that end yet."""
+        for identity in [each for each in self._shown[zoo] if each not in there]:
+            del self._shown[zoo][identity]
+            self._part(zoo, identity)
+        known = self.candidates_of[zoo]
+        while len(known) > max(self._remembered, len(there)):
+            oldest = next(each for each in known if each not in there)
+            del known[oldest]
+            self.prices.pop(oldest, None)
+            self.measured.pop(oldest, None)
+
+    def candidate_prices(self, zoo: str, deployments: Iterable[Deployment]) -> dict[str, Price]:
+        """Return the price of each candidate: the mean over these deployments of it, which were
+        seen, in their order."""
+        found: dict[str, list[Price]] = {}
+        for identity in map(deployment_id, deployments):
+            priced = self.prices.get(identity)
+            if priced is not None:
+                found.setdefault(self.candidates_of[zoo][identity], []).append(priced.price)
+        return {candidate: average(prices) for candidate, prices in found.items()}
+
+    def _read(self, zoo: str, identity: str, deployment: Deployment, settings: ZooSettings) -> None:
+        self._part(zoo, identity)
+        candidate = self.candidates_of[zoo][identity] = candidate_of(deployment)
+        self.replicas[zoo, candidate].append(identity)
+        self.prices.pop(identity, None)
+        try:
+            self.prices[identity] = deployment_price(deployment, settings)
+        except ConfigurationError as error:
+            logger.warning("a deployment without a price gets that of its candidate: %s", error)
+        self._measure(identity, deployment)
+
+    def _part(self, zoo: str, identity: str) -> None:
+        """Count it among the replicas of its candidate no more."""
+        key = zoo, self.candidates_of[zoo].get(identity, "")
+        if identity in self.replicas.get(key, ()):
+            self.replicas[key].remove(identity)
+            if not self.replicas[key]:
+                del self.replicas[key]
+
+    def _measure(self, identity: str, deployment: Deployment) -> None:
+        self.measured.pop(identity, None)
+        try:
+            found = measured_deployment(deployment)
+        except ConfigurationError as error:
+            logger.warning("the energy of a deployment is not measured: %s", error)
+            return
+        if found is not None:
+            self.measured[identity] = found
+
+
+# LiteLLM's `model_list` as zoos: replicas grouped into candidates, each with its price.
+
+
+def configured_zoos(settings: MessplusSettings, config: Mapping[str, Any]) -> dict[str, Zoo]:
+    """Build the zoos of a whole proxy configuration. Raises as ``build_zoos`` does."""
+    return build_zoos(
+        settings,
+        config.get("model_list") or [],
+        routing_groups(config.get("router_settings") or {}),
+        may_wait=stores_models(config),
+    )
+
+
+def build_zoos(
+    settings: MessplusSettings,
+    model_list: Sequence[Deployment],
+    groups: Groups | None = None,
+    *,
+    may_wait: bool = False,
+) -> dict[str, Zoo]:
+    """Build the configured zoos over the proxy's `model_list`. A zoo ``may_wait`` for its models
+    where LiteLLM has more of them in its database.
+
+    Raises ConfigurationError for a zoo without deployments or with one candidate, unless it may
+    wait, and for a deployment without a price in the zoo's unit.
+    """
+    groups = groups or {}
+    return {
+        name: _build_zoo(name, zoo, model_list, groups, may_wait)
+        for name, zoo in settings.zoos.items()
+    }
+
+
+def _build_zoo(
+    name: str,
+    settings: ZooSettings,
+    model_list: Sequence[Deployment],
+    groups: Groups,
+    may_wait: bool,
+) -> Zoo:
+    refuse_wildcard(name)
+    grouped: dict[str, list[Price]] = {}
+    for deployment in members(name, settings, model_list, groups):
+        price = deployment_price(deployment, settings).price
+        grouped.setdefault(candidate_of(deployment), []).append(price)
+    prices = {candidate: average(prices) for candidate, prices in grouped.items()}
+    zoo = Zoo(name, settings, prices, groups=member_groups(name, model_list, groups))
+    if len(prices) >= FEWEST or not may_wait:
+        _check_candidates(zoo, model_list, may_wait)
+    else:
+        _check_waiting(name, settings)
+    return zoo
+
+
+def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool) -> None:
+    key, settings, prices = f"messplus.zoos.{zoo.name}", zoo.settings, zoo.prices
+    if not prices:
+        names = ", ".join(sorted({str(d.get("model_name")) for d in model_list})) or "none"
+        raise ConfigurationError(key, zoo.name, f"a `model_name` of `model_list` (there: {names})")
+    if len(prices) < FEWEST:
+        only = ", ".join(prices)
+        raise ConfigurationError(
+            key, f"one candidate ({only})", "at least two different models behind the name"
+        )
+    if settings.largest is not None and settings.largest not in prices and not may_wait:
+        raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
+    _check_before(key, settings, befores(zoo), may_wait)
+    if settings.largest is None and len(set(prices.values())) == 1:
+        raise ConfigurationError(
+            f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)
+        )
+
+
+def _check_waiting(name: str, settings: ZooSettings) -> None:
+    """Refuse what a zoo cannot do whose largest candidate nobody knows yet."""
+    buying = settings.buy_labels
+    if buying is not None and buying.judge is None and settings.largest is None:
+        raise ConfigurationError(
+            f"messplus.zoos.{name}.buy_labels.judge",
+            "nothing, in a zoo that waits for its models",
+            f"a `model_name` that judges, or `messplus.zoos.{name}.largest`",
+        )
+
+
+def _check_before(key: str, settings: ZooSettings, known: Sequence[str], may_wait: bool) -> None:
+    """Raise ConfigurationError where the mode has nothing to serve as before with, or another
+    name; that of a model which is yet to come is taken where the zoo may wait."""
+    expected = [settings.before] if may_wait and settings.before is not None else []
+    if settings.zoo_mode.problem([*known, *expected]) is not None:
+        allowed = f"{LITELLM}, or what served before: {', '.join(known)}"
+        given = settings.before or f"nothing, under `mode: {settings.mode}`"
+        raise ConfigurationError(f"{key}.before", given, allowed)

@@ -1,0 +1,231 @@
+"""The zoos as LiteLLM's router shows them: models come, change their price and go while it serves.
+
+Prices count at once. Who is a candidate is told by the log alone: what this worker sees is reported
+there, and folded in as any entry, so that all workers have the same candidates."""
+
+import asyncio
+import operator
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.costs.price import Price
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.records import CandidateRecord, new_id
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.runtime.vocabulary import Change
+from litellm_messplus.serving.deployments.deployment import (
+    Deployment,
+    candidate_of,
+    deployment_id,
+    is_a_teams,
+    members,
+)
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.litellm_seam import deployments_of, routing_groups_of, running_router
+from litellm_messplus.settings.serving import TeamModels
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.state.catalog import Catalog, plain_price
+from litellm_messplus.store import log
+
+LASTING_SECONDS = 90.0
+"""Three times as long as LiteLLM takes, unless told otherwise, to bring its models to all
+workers."""
+
+
+class Reports:
+    """The reports of one zoo by one worker: what its router shows, against what the log says.
+
+    Workers take LiteLLM's changes over at different times, up to half a minute apart, so a
+    difference between a router and the log is no news by itself: the log may know better. A worker
+    reports what has changed in its own router, at once. Any other difference it reports when it has
+    lasted: a candidate that its router shows all the time is there, whatever another reported; one
+    that it never showed since the start is gone, which is reported once, for another worker may
+    know better.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Price] | None = None
+        self._changed: set[str] = set()
+        self._since: dict[str, float] = {}
+        self._given_up: set[str] = set()
+
+    def saw(self, prices: Mapping[str, Price]) -> None:
+        """Take note of the candidates that the router shows, at their prices."""
+        before = {} if self._shown is None else self._shown
+        names = prices.keys() | before.keys()
+        self._changed |= {name for name in names if prices.get(name) != before.get(name)}
+        self._shown = dict(prices)
+
+    def due(
+        self, zoo: Zoo, catalog: Catalog, logged: Mapping[str, Price], now: float
+    ) -> dict[str, Change]:
+        """Return what is to be reported now; ``logged`` are the prices that the log says. Asked
+        until the log agrees."""
+        if self._shown is None:
+            return {}
+        found = self._differences(zoo, catalog, logged)
+        self._changed &= found.keys()
+        self._given_up &= set(zoo.candidates) - self._shown.keys()
+        self._since = {name: self._since.get(name, now) for name in found}
+        due = {name: change for name, change in found.items() if self._is_due(name, change, now)}
+        self._given_up |= {name for name, change in due.items() if change is Change.GONE}
+        return due
+
+    def _differences(
+        self, zoo: Zoo, catalog: Catalog, logged: Mapping[str, Price]
+    ) -> dict[str, Change]:
+        shown = self._shown or {}
+        found = {}
+        for name, price in shown.items():
+            if name in catalog.left_out:
+                continue
+            is_untold = not zoo.has_anchor and name not in catalog.standings
+            if name not in zoo.present or is_untold:
+                found[name] = Change.APPEARED
+            elif logged.get(name) != price:
+                found[name] = Change.PRICED
+        return found | {name: Change.GONE for name in zoo.present if name not in shown}
+
+    def _is_due(self, name: str, change: Change, now: float) -> bool:
+        if name in self._changed:
+            return True
+        if change is Change.PRICED or name in self._given_up:
+            return False
+        return now - self._since[name] >= LASTING_SECONDS
+
+
+SWEEP_SECONDS = 2.0
+"""Between two looks at LiteLLM's router; one that finds the deployments of before takes 20 us."""
+
+FAILURE = "models that came to a zoo, or went, are not known yet"
+
+
+class LiveZoos:
+    """The watch over the models of all zoos, one a worker. ``follow`` has the log looked at."""
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        index: DeploymentIndex,
+        database: AsyncEngine,
+        counters: Counters,
+        follow: Callable[[], None],
+        *,
+        router: Callable[[], Any] = running_router,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engines = engines
+        self._index = index
+        self._database = database
+        self._counters = counters
+        self._follow = follow
+        self._router = router
+        self._clock = clock
+        self._reports = {name: Reports() for name in engines}
+        self._seen: list[Deployment] = []
+        self._groups: dict[str, tuple[str, ...]] = {}
+        self._unpriced: set[tuple[str, str]] = set()
+        self._due = asyncio.Event()
+
+    def start(self, tasks: Tasks) -> None:
+        """Begin looking, in the running event loop."""
+        tasks.start(self._run(), "live-zoos")
+
+    def notice(self, engine: Engine, deployments: Sequence[Deployment]) -> None:
+        """Look at the deployments of a request: where one is new or another than before, look at
+        all, and report soon."""
+        if not self._index.see(engine.zoo.name, deployments, engine.zoo.settings):
+            return
+        try:
+            self._look()
+        except Exception:
+            self._counters.failure("live_zoo_failures", FAILURE)
+        self._due.set()
+
+    def passes(self, engine: Engine, deployments: Sequence[Deployment]) -> bool:
+        """Tell whether a request is left to LiteLLM, and count why."""
+        zoo = engine.zoo
+        if not deployments:
+            return False
+        if zoo.settings.teams is TeamModels.PASS and all(map(is_a_teams, deployments)):
+            self._counters.add("team_requests")
+            return True
+        if zoo.is_waiting:
+            self._counters.add("zoos_waiting")
+            return True
+        if not any(candidate_of(each) in zoo.present for each in deployments):
+            self._counters.add("candidates_unknown")
+            return True
+        return False
+
+    async def sweep(self) -> None:
+        """Look at the router, and report what this worker has to tell. Raises SQLAlchemyError."""
+        self._look()
+        has_reported = False
+        for name, engine in self._engines.items():
+            due = self._reports[name].due(
+                engine.zoo, engine.state.catalog, engine.logged_prices, self._clock()
+            )
+            for candidate, change in due.items():
+                has_reported |= await self._report(engine, candidate, change)
+        if has_reported:
+            self._follow()
+
+    def _look(self) -> None:
+        """Take the models and prices of all zoos from the router, where they are others."""
+        router = self._router()
+        if router is None:
+            return
+        found, groups = deployments_of(router), routing_groups_of(router)
+        is_as_before = len(found) == len(self._seen) and all(map(operator.is_, found, self._seen))
+        if is_as_before and groups == self._groups:
+            return
+        self._seen, self._groups = list(found), groups
+        for name, engine in self._engines.items():
+            own = members(name, engine.zoo.settings, self._seen, groups)
+            self._index.see(name, own, engine.zoo.settings)
+            self._index.gone(name, {deployment_id(each) for each in own})
+            self._take(engine, self._index.candidate_prices(name, own), set(map(candidate_of, own)))
+
+    def _take(self, engine: Engine, prices: Mapping[str, Price], there: set[str]) -> None:
+        name = engine.zoo.name
+        engine.reprice(prices)
+        for candidate in there - prices.keys() - set(engine.zoo.candidates):
+            if (name, candidate) not in self._unpriced:
+                self._unpriced.add((name, candidate))
+                self._counters.failure(
+                    "candidates_unpriced", f"{candidate} came to {name} without a price: left out"
+                )
+        self._unpriced = {each for each in self._unpriced if each[0] != name or each[1] in there}
+        known = {each: engine.zoo.prices[each] for each in there & set(engine.zoo.candidates)}
+        self._reports[name].saw({**known, **prices})
+
+    async def _report(self, engine: Engine, candidate: str, change: Change) -> bool:
+        price = None if change is Change.GONE else engine.prices_now.get(candidate)
+        standing = engine.state.catalog.standings.get(candidate)
+        record = CandidateRecord(
+            new_id(), engine.zoo.name, candidate, datetime.now(UTC), change, plain_price(price)
+        )
+        if standing is None and candidate in engine.zoo.configured:
+            after: int | None = 0
+        else:
+            after = None if standing is None else standing.changes
+        return await log.append_change(self._database, record, after) is not None
+
+    async def _run(self) -> None:
+        while True:
+            self._due.clear()
+            try:
+                await self.sweep()
+            except Exception:
+                self._counters.failure("live_zoo_failures", FAILURE)
+            try:
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    await self._due.wait()
+            except TimeoutError:
+                continue

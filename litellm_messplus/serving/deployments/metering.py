@@ -1,0 +1,213 @@
+"""What an ended call used and cost: as measured, else as counted, else as estimated before."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import litellm
+import tiktoken
+
+from litellm_messplus.costs.price import CostUnit, Usage
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.vocabulary import CostSource
+from litellm_messplus.serving.deployments.deployment import Deployment, candidate_of, model_info
+from litellm_messplus.serving.deployments.prices import DeploymentPrice, is_free
+from litellm_messplus.serving.litellm_seam import bundled_encoding
+from litellm_messplus.serving.surfaces.answers import AbsurdUsageError, counted_usage, read_usage
+from litellm_messplus.settings.zoo import Zoo
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The one that answered: the candidate, None outside the zoo, and LiteLLM's id of the
+    deployment. ``price_factor`` is by what its price is multiplied where we take it on tokens."""
+
+    candidate: str | None
+    deployment: str | None
+    price_factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedCall:
+    """The report of LiteLLM about a call: the usage in the words of any API, the answer's text,
+    what LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
+    streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
+
+    usage: object
+    answer: str
+    dollars: float | None
+    seconds: float | None
+    is_stream: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """The usage and cost of a call; ``cost`` in the zoo's unit, None where nobody knows, which is
+    not zero."""
+
+    usage: Usage | None
+    cost: float | None
+    source: CostSource
+
+
+class Meter:
+    """The meter of calls. ``deployment_prices`` holds the price of each deployment by LiteLLM's
+    id."""
+
+    def __init__(
+        self,
+        zoos: Mapping[str, Zoo],
+        deployment_prices: Mapping[str, DeploymentPrice],
+        counters: Counters,
+    ) -> None:
+        self._zoos = zoos
+        self._deployment_prices = deployment_prices
+        self._counters = counters
+        self._silent: set[str | None] = set()
+        """Deployments whose last whole answer came without usage."""
+
+    def read(self, record: RequestRecord, served: Served, reading: ReportedCall) -> Metered:
+        """Meter an answer that came; readings that cannot be true are dropped and counted."""
+        try:
+            usage, dollars = read_usage(reading.usage), self._dollars(reading)
+        except AbsurdUsageError as error:
+            self._counters.failure("absurd_usages", f"an endpoint reported {error}")
+            usage, dollars = None, None  # which LiteLLM computed from the same usage
+        else:
+            usage = self._reported(served, reading, usage)
+        usage = usage or counted_usage(record.prompt_characters, reading.answer)
+        cost, source = self._cost(record, served, usage, dollars, reading.seconds)
+        return Metered(usage, cost, source)
+
+    def _reported(self, served: Served, reading: ReportedCall, usage: Usage | None) -> Usage | None:
+        """Return the usage, marked as LiteLLM's own count where the endpoint of a stream reports
+        none."""
+        if reading.is_stream:
+            if usage is not None and served.deployment in self._silent:
+                return replace(usage, is_counted=True)
+            return usage
+        if usage is None:
+            self._silent.add(served.deployment)
+        else:
+            self._silent.discard(served.deployment)
+        return usage
+
+    def _dollars(self, reading: ReportedCall) -> float | None:
+        """Return the dollars; None for LiteLLM's zero too: it says zero of what it has no price
+        for."""
+        dollars = reading.dollars or 0.0
+        if not 0.0 <= dollars < math.inf:
+            self._counters.failure("absurd_costs", f"LiteLLM said {dollars} USD of one call")
+            return None
+        return dollars or None
+
+    def _cost(
+        self,
+        record: RequestRecord,
+        served: Served,
+        usage: Usage | None,
+        dollars: float | None,
+        seconds: float | None,
+    ) -> tuple[float | None, CostSource]:
+        zoo = self._zoos[record.zoo]
+        known = self._price(zoo, served)
+        if known is None:
+            return _cost_outside(zoo, served, usage, dollars)
+        if dollars is not None and known.per_dollar is not None:
+            return dollars * known.per_dollar + known.price.request, _source(usage)
+        if usage is not None:
+            cost = known.price.of_usage(usage, seconds or 0.0)
+            return cost * served.price_factor, _source(usage)
+        estimated = record.estimated_cost.get(served.candidate or "")
+        if estimated is not None:
+            return estimated, CostSource.ESTIMATED
+        return None, CostSource.UNKNOWN
+
+    def _price(self, zoo: Zoo, served: Served) -> DeploymentPrice | None:
+        """Return the deployment's own price, else its candidate's. One of another zoo counts in its
+        unit."""
+        if served.candidate is None:
+            return None
+        found = self._deployment_prices.get(served.deployment or "")
+        if found is not None:
+            return found
+        price = zoo.prices.get(served.candidate)
+        if price is None:
+            return None
+        return DeploymentPrice(price, 1.0 if zoo.settings.cost_unit is CostUnit.USD else None)
+
+
+def _source(usage: Usage | None) -> CostSource:
+    is_counted = usage is not None and usage.is_counted
+    return CostSource.COUNTED if is_counted else CostSource.MEASURED
+
+
+def _cost_outside(
+    zoo: Zoo, served: Served, usage: Usage | None, dollars: float | None
+) -> tuple[float | None, CostSource]:
+    """Return the cost of a fallback outside the zoo, whose price only LiteLLM knows."""
+    if dollars is None:
+        if usage is not None and served.deployment is not None and is_free(served.deployment):
+            return 0.0, CostSource.MEASURED
+        return None, CostSource.UNKNOWN
+    cost = zoo.settings.of_dollars(dollars)
+    return cost, CostSource.UNKNOWN if cost is None else CostSource.MEASURED
+
+
+# The tokens of a prompt, counted where LiteLLM brings the model's own tokenizer along.
+
+BUNDLED = frozenset({"cl100k_base", "o200k_base"})
+"""Encodings that LiteLLM has in its package; any other would be downloaded."""
+PROVIDERS = frozenset({"openai", "azure", "text-completion-openai"})
+LONGEST = 4_000
+"""Characters up to which a prompt is counted, in 0.2 ms at most; the length of a longer one tells
+enough, and counting it would take longer than deciding."""
+TOKENS_PER_TURN = 4
+"""What a chat format adds to each message."""
+
+
+class PromptTokens:
+    """The tokenizers of the candidates of every zoo, where they are at hand; the others are left
+    out."""
+
+    def __init__(self, zoos: Sequence[str], model_list: Sequence[Deployment]) -> None:
+        self._encodings: dict[str, dict[str, str]] = {name: {} for name in zoos}
+        for deployment in model_list:
+            encoding = _encoding_name(deployment)
+            known = self._encodings.get(str(deployment.get("model_name")))
+            if known is not None and encoding is not None:
+                known[candidate_of(deployment)] = encoding
+
+    def warm_up(self) -> None:
+        """Load what will be needed: the first use of an encoding takes a second or so."""
+        for name in {name for known in self._encodings.values() for name in known.values()}:
+            bundled_encoding(name)
+
+    def count(self, zoo: str, conversation: Conversation) -> Mapping[str, int]:
+        """Count tokens by candidate; none for a prompt that is too long to be counted in time."""
+        known, text = self._encodings[zoo], conversation.text
+        if not known or len(text) > LONGEST:
+            return {}
+        extra = TOKENS_PER_TURN * len(conversation.turns)
+        counted = {
+            name: len(bundled_encoding(name).encode_ordinary(text)) + extra
+            for name in set(known.values())
+        }
+        return {candidate: counted[name] for candidate, name in known.items()}
+
+
+def _encoding_name(deployment: Deployment) -> str | None:
+    """Name the encoding; None for a model that is not OpenAI's, or whose tokenizer is not in
+    LiteLLM's package."""
+    params = deployment["litellm_params"]
+    base = params.get("base_model") or model_info(deployment).get("base_model")
+    try:
+        model, provider, _, _ = litellm.get_llm_provider(
+            params["model"], params.get("custom_llm_provider"), params.get("api_base")
+        )
+        name = tiktoken.encoding_name_for_model(base or model)
+    except Exception:  # LiteLLM and tiktoken raise for what they do not know
+        return None
+    return name if provider in PROVIDERS and name in BUNDLED else None

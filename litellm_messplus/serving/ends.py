@@ -1,0 +1,370 @@
+"""A call has ended: its record, and everyone who is informed of it.
+
+Every call comes to one sink, the one that the user saw and the unseen ones in parallel, whether it
+was answered or failed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import HTTPException
+
+from litellm_messplus.conversations.line import Place
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.records import (
+    REFUSALS,
+    CallRecord,
+    RequestRecord,
+    error_words,
+    served_call_id,
+)
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, Failure
+from litellm_messplus.serving.deployments.gates import Gates, Needs
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.deployments.metering import Meter, Metered, ReportedCall, Served
+from litellm_messplus.serving.energy_service import EnergyService
+from litellm_messplus.serving.holding.holds import Holds
+from litellm_messplus.serving.http import response_headers
+from litellm_messplus.serving.labelling import judged_call
+from litellm_messplus.serving.litellm_seam import NO_DEPLOYMENT_LEFT
+from litellm_messplus.serving.open_requests import (
+    UNKNOWN,
+    Author,
+    Authors,
+    OpenRequest,
+    OpenRequests,
+)
+from litellm_messplus.serving.surfaces import answers
+from litellm_messplus.serving.surfaces.answers import plain_response_id
+from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
+from litellm_messplus.switching.modes import is_of_litellm
+
+UNMETERED = Metered(None, None, CostSource.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer that came back of a call, ``reading`` in LiteLLM's words. ``is_cache_hit`` where
+    LiteLLM's cache gave the answer."""
+
+    response: object
+    response_id: str | None
+    reading: ReportedCall
+    is_cache_hit: bool = False
+
+
+GONE_STATUS = 499
+"""The HTTP status by which LiteLLM's proxy says that its client has hung up."""
+TIMEOUT_STATUS = 408
+"""That of LiteLLM's timeouts."""
+
+
+def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
+    """Tell who failed, by the error that ended a call; ``is_called`` where a model was called
+    before none was left."""
+    status = getattr(error, "status_code", None)
+    if isinstance(error, NO_DEPLOYMENT_LEFT) and not is_called:
+        return Failure.NO_DEPLOYMENT
+    if status in REFUSALS:
+        return Failure.REFUSED
+    if isinstance(error, HTTPException) and status == GONE_STATUS:  # an endpoint's own is its own
+        return Failure.CLIENT_GONE
+    if isinstance(error, TimeoutError) or status == TIMEOUT_STATUS:
+        return Failure.DEADLINE
+    return Failure.UPSTREAM
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """The end of a call of a request: with what was ``said``, else with an ``error``, and who
+    failed. ``needs`` is what the gates know of the request, None in a zoo without; ``place`` is
+    where it stands in a conversation, None of a call that the user did not see."""
+
+    call_id: str
+    role: CallRole
+    author: Author
+    ended_at: datetime
+    seconds: float | None = None
+    said: Said | None = None
+    error: BaseException | None = None
+    failure: Failure | None = None
+    needs: Needs | None = None
+    place: Place | None = None
+
+
+class CallSink:
+    """Meters each call and hands it to the log, to those who measure energy, to the gates, to the
+    conversation that it is of, and to those who judge answers."""
+
+    def __init__(
+        self,
+        meter: Meter,
+        journal: Journal,
+        energy: EnergyService,
+        desk: LabelDesk,
+        gates: Gates,
+        holds: Holds,
+    ) -> None:
+        self._holds = holds
+        self._meter = meter
+        self._journal = journal
+        self._energy = energy
+        self._desk = desk
+        self._gates = gates
+
+    def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
+        """Tell everyone; returns what is logged. ``asked`` is None where nobody judges."""
+        factor = self._energy.price_factor(end.author.deployment_id or "")
+        call = call_record(record, end, self._meter, factor)
+        self._journal.write(call)
+        self._energy.ended(record.zoo, call)
+        if end.said is not None and not end.said.is_cache_hit:
+            self._gates.succeeded(call.deployment_id, end.needs)
+        response = None if end.said is None else end.said.response
+        if end.place is not None:
+            self._holds.ended(end.place, record, call, response)
+        if asked is not None:
+            self._desk.ended(judged_call(asked, record, call, response))
+        return call
+
+    def called(self, place: Place, zoo: str, deployment: str) -> None:
+        """Note whose answer goes out to the client, before the end of the call is known."""
+        self._holds.called(place, zoo, deployment)
+
+    def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
+        """Learn from an attempt that has failed at a deployment; a retry or a fallback may
+        follow."""
+        self._gates.failed(deployment, error, needs)
+
+
+def call_record(
+    record: RequestRecord,
+    end: CallEnd,
+    meter: Meter,
+    price_factor: float = 1.0,
+) -> CallRecord:
+    """Build the record of a call, attributed to whoever wrote the answer."""
+    author, said = end.author, end.said
+    metered = UNMETERED
+    if said is not None:
+        served = Served(author.candidate, author.deployment_id, price_factor)
+        metered = meter.read(record, served, said.reading)
+    usage = metered.usage
+    is_cache_hit = said is not None and said.is_cache_hit
+    return CallRecord(
+        call_id=end.call_id,
+        request_id=record.request_id,
+        ended_at=end.ended_at,
+        role=end.role,
+        status=CallStatus.FAILURE if said is None else CallStatus.SUCCESS,
+        candidate=author.candidate,
+        deployment_id=author.deployment_id,
+        model=author.model,
+        response_id=None if said is None else said.response_id,
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        completion_tokens=usage.completion_tokens if usage else None,
+        cached_tokens=usage.cached_tokens if usage else None,
+        written_tokens=usage.written_tokens if usage else None,
+        reasoning_tokens=usage.reasoning_tokens if usage else None,
+        cost=0.0 if is_cache_hit else metered.cost,
+        cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
+        seconds=end.seconds,
+        is_cache_hit=is_cache_hit,
+        error=None if end.error is None else error_words(end.error),
+        answer=None if said is None else said.reading.answer,
+        failure=end.failure,
+    )
+
+
+# The call that the user saw: from LiteLLM's hooks at its end to the log, and to the headers.
+
+
+class ServedCalls:
+    """The calls that serve requests: finds the open one a hook is about, and says what became of
+    it."""
+
+    def __init__(
+        self,
+        open_requests: OpenRequests,
+        authors: Authors,
+        index: DeploymentIndex,
+        sink: CallSink,
+        counters: Counters,
+    ) -> None:
+        self._open = open_requests
+        self._authors = authors
+        self._index = index
+        self._sink = sink
+        self._counters = counters
+
+    async def headers(
+        self, data: dict[str, Any], response: object, call_info: Mapping[str, Any]
+    ) -> dict[str, str] | None:
+        """Give what the client is told with its answer, and note who wrote it: the next request of
+        the conversation may come before this one is logged. None for a request that is not routed;
+        without a ``response`` every model has failed."""
+        opened = self._opened(data, data)
+        if opened is None:
+            return None
+        if response is None:
+            author = UNKNOWN
+        elif answers.is_repeated(data, response):
+            author = await self._author_of_repetition(opened, response)
+        else:
+            told = answers.response_id(response)
+            if told:
+                opened.response_id = plain_response_id(told)
+            author = self._server(opened, call_info)
+        if opened.place is not None and author.deployment_id is not None:
+            self._sink.called(opened.place, opened.record.zoo, author.deployment_id)
+        return response_headers(opened.record, author.name)
+
+    async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
+        """Take LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and of
+        a stream at its end."""
+        opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+        if opened is None:
+            return
+        payload = kwargs["standard_logging_object"]
+        author = await self._author(opened, payload, response)
+        opened.ensure_logged()
+        end = answered_end(opened, payload, response, author)
+        call = self._sink.ended(opened.record, opened.release_asked(), end)
+        # The headers of a stream went out before anybody knew its id.
+        opened.response_id = opened.response_id or call.response_id
+        self._authors.wrote(opened.record.zoo, call)
+
+    def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
+        """Take LiteLLM's log event of an attempt that failed."""
+        opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+        if opened is not None:
+            payload = kwargs.get("standard_logging_object") or {}
+            error = kwargs.get("exception")
+            self._sink.attempt_failed(payload.get("model_id"), error, opened.needs)
+
+    def failed(self, data: dict[str, Any], error: BaseException) -> None:
+        """End a request whose user got an error, after every retry and fallback."""
+        opened = self._opened(data, data)
+        if opened is not None:
+            opened.ensure_logged()
+            self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
+
+    def _opened(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
+        for name in (OWN_METADATA, PLAIN_METADATA):
+            opened = self._open.get(data.get(name), call.get("litellm_call_id"))
+            if opened is not None:
+                return opened
+        return None
+
+    def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
+        """Name who serves a request, as LiteLLM tells it before the answer goes out."""
+        info = call_info.get("model_info") or {}
+        deployment = call_info.get("model_id") or info.get("id")
+        if deployment is None:
+            return UNKNOWN
+        candidate = self._index.candidate(opened.record.zoo, deployment)
+        return Author(candidate, str(deployment), None)
+
+    async def _author_of_repetition(self, opened: OpenRequest, response: object) -> Author:
+        """Find who wrote an answer from LiteLLM's cache, where that is known."""
+        try:
+            opened.response_id = await answers.repeated_id(response)
+            opened.author = await self._authors.of(opened.record.zoo, opened.response_id)
+        except Exception:
+            self._counters.failure("header_failures", "an answer went without its author")
+        return opened.author or UNKNOWN
+
+    async def _author(
+        self, opened: OpenRequest, payload: Mapping[str, Any], response: object
+    ) -> Author:
+        """Find who wrote an answer: who served it, unless the cache repeats an earlier one."""
+        if not payload.get("cache_hit"):
+            return served_by(payload, opened.record.zoo, self._index)
+        if opened.author is not None:
+            return opened.author
+        try:
+            repeated = opened.response_id or await answers.repeated_id(response)
+            found = await self._authors.of(opened.record.zoo, repeated)
+        except Exception:
+            self._counters.failure("cached_answers_unknown", "the log did not say who wrote one")
+            return UNKNOWN
+        if found is None:
+            self._counters.add("cached_answers_unknown")
+            return UNKNOWN
+        return found
+
+
+def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> Author:
+    """Name the author of an answer not from LiteLLM's cache: who served it in the end."""
+    deployment = payload.get("model_id")
+    return Author(index.candidate(zoo, deployment), deployment, payload.get("model"))
+
+
+def answered_end(
+    opened: OpenRequest, payload: Mapping[str, Any], response: object, author: Author
+) -> CallEnd:
+    """Describe the end of a call that was answered; ``payload`` is LiteLLM's standard logging
+    object."""
+    record, seconds = opened.record, _seconds(payload)
+    reading = ReportedCall(
+        _usage(payload),
+        SURFACES[record.asker.call_type].text(response),
+        payload.get("response_cost"),
+        seconds,
+        is_stream=record.asker.is_stream,
+    )
+    response_id = opened.response_id or _response_id(payload, response)
+    return CallEnd(
+        call_id=served_call_id(record.request_id),
+        role=CallRole.SERVED,
+        author=author,
+        ended_at=_ended_at(payload),
+        seconds=seconds,
+        said=Said(response, response_id, reading, is_cache_hit=bool(payload.get("cache_hit"))),
+        needs=opened.needs,
+        place=opened.place,
+    )
+
+
+def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
+    """Describe the end of a request without an answer. Where LiteLLM refused it, since it has no
+    deployment left, no candidate was called; which one LiteLLM itself chose, nobody knows."""
+    is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
+    is_unknown = is_refused or is_of_litellm(opened.record.chosen)
+    return CallEnd(
+        call_id=served_call_id(opened.record.request_id),
+        role=CallRole.SERVED,
+        author=Author(None if is_unknown else opened.record.chosen, None, None),
+        ended_at=datetime.now(UTC),
+        error=error,
+        failure=who_failed(error, is_called=bool(opened.tried)),
+    )
+
+
+def _response_id(payload: Mapping[str, Any], response: object) -> str | None:
+    """Return the id that the client got: of a repeated answer, the payload has it with an ending of
+    its own."""
+    told = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
+    return None if told is None else plain_response_id(told)
+
+
+def _usage(payload: Mapping[str, Any]) -> object:
+    """Find the usage, with the details where LiteLLM kept them; the bare numbers are in the payload
+    itself."""
+    return (payload.get("metadata") or {}).get("usage_object") or payload
+
+
+def _seconds(payload: Mapping[str, Any]) -> float | None:
+    """Measure the time to the end of the answer; LiteLLM's own `response_time` of a stream ends
+    with its start."""
+    started, ended = payload.get("startTime"), payload.get("endTime")
+    return None if started is None or ended is None else ended - started
+
+
+def _ended_at(payload: Mapping[str, Any]) -> datetime:
+    """Return when the answer ended: LiteLLM's event comes some time after."""
+    ended = payload.get("endTime")
+    return datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)

@@ -1,0 +1,189 @@
+"""Energy in service: every ended call goes to the follower of its deployment's sensors, measured
+joules go to the log, and prices follow what is measured."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from statistics import fmean
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower, MeasuredCall
+from litellm_messplus.energy.measure import Idle
+from litellm_messplus.energy.meter import Meter
+from litellm_messplus.energy.zeus import ReopeningMeter, open_meter
+from litellm_messplus.journal import Journal
+from litellm_messplus.records import CallRecord, EnergyRecord, request_of
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.deployments.prices import EnergySource, MeasuredDeployment
+from litellm_messplus.store.answered import EndedCall, ended_calls
+
+# Calls that other workers on the same database have served, read from the log.
+
+
+class OtherWorkers:
+    """The calls of other workers: those that `exclude` was not told of before they were in the log.
+    ``position`` is where in the log to begin."""
+
+    def __init__(self, database: AsyncEngine, position: int) -> None:
+        self._database = database
+        self._position = position
+        self._own: set[str] = set()
+
+    def begin_at(self, position: int) -> None:
+        """Begin after that place in the log: calls up to there are no news."""
+        self._position = position
+
+    def exclude(self, call_id: str) -> None:
+        """Exclude a call that this worker made."""
+        self._own.add(call_id)
+
+    async def ended_calls(self) -> list[EndedCall]:
+        """Read the calls since the last time. Raises SQLAlchemyError where the log does not
+        answer."""
+        logged = await ended_calls(self._database, self._position)
+        if logged:
+            self._position = logged[-1].position
+        others = [each.call for each in logged if each.call_id not in self._own]
+        self._own.difference_update(each.call_id for each in logged)
+        return others
+
+
+OTHERS = ""
+"""The call id under which calls of other workers are followed, who log what these took, and calls
+of other zoos' requests, which count in another unit."""
+
+
+class EnergyService:
+    """The energy in service, one a worker, with one follower for each source.
+
+    ``measured`` are the deployments of the configuration, whose sensors are read from the start;
+    those that are added later are followed from their first call on. Where several share sensors,
+    the first one's profile says what these draw when idle.
+    """
+
+    def __init__(
+        self,
+        measured: Iterable[MeasuredDeployment],
+        index: DeploymentIndex,
+        engines: Mapping[str, Engine],
+        journal: Journal,
+        others: OtherWorkers,
+        counters: Counters,
+    ) -> None:
+        self._measured = list(measured)
+        self._index = index
+        self._engines = engines
+        self._journal = journal
+        self._others = others
+        self._counters = counters
+        self._followers: dict[EnergySource, EnergyFollower] = {}
+        self._tasks = Tasks()
+
+    def start(self) -> None:
+        """Begin reading the sensors, in the running event loop."""
+        for deployment in self._measured:
+            self._follower(deployment)
+
+    async def close(self) -> None:
+        """Stop. Calls whose windows are not settled yet keep their estimates."""
+        await self._tasks.close()
+
+    def ended(self, zoo: str, call: CallRecord) -> None:
+        """Measure a call of that zoo that has ended, however it did."""
+        if call.deployment_id not in self._index.measured or call.is_cache_hit:
+            return
+        found = EndedCall.of(call)
+        if found is None:
+            self._counters.add("energy_calls_not_measured")
+            return
+        self._others.exclude(call.call_id)
+        if call.candidate is None:
+            self._tell(OTHERS, found)
+            return
+        self._tell(call.call_id, found)
+        self._correct(zoo, call.candidate)
+
+    async def hear_of_others(self) -> None:
+        """Tell the followers of other workers' calls in the log: the sensors count what those take
+        too."""
+        try:
+            for call in await self._others.ended_calls():
+                self._tell(OTHERS, call)
+        except Exception:
+            self._counters.failure("energy_others_unknown", "other workers' calls are not known")
+
+    def price_factor(self, deployment_id: str) -> float:
+        """Return the factor of a deployment's price: 1 unless it is one of measured energy."""
+        deployment = self._index.measured.get(deployment_id)
+        follower = self._followers.get(deployment.source) if deployment else None
+        if follower is None or self._per_joule(deployment_id) is None:
+            return 1.0
+        return follower.correction(deployment_id)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(WINDOW_SECONDS)
+            await self.hear_of_others()
+
+    def _tell(self, call_id: str, call: EndedCall) -> None:
+        deployment = self._index.measured.get(call.deployment_id)
+        if deployment is not None:
+            joules = deployment.profile.joules(call.prompt_tokens, call.completion_tokens)
+            self._follower(deployment).ended(
+                call_id, call.deployment_id, call.started, call.ended, joules
+            )
+
+    def _correct(self, zoo: str, candidate: str) -> None:
+        """Tell the engine, whose price of a candidate is the mean over its deployments."""
+        replicas = self._index.replicas.get((zoo, candidate))
+        if not replicas:  # LiteLLM serves none of them any more
+            return
+        factor = fmean(map(self.price_factor, replicas))
+        self._engines[zoo].price_factors[candidate] = factor
+
+    def _take(self, call: MeasuredCall) -> None:
+        """Log what a call took, in the zoo's unit where its price is one of energy."""
+        if call.call_id == OTHERS:
+            return
+        per_joule = self._per_joule(call.deployment_id)
+        self._journal.write(
+            EnergyRecord(
+                call_id=call.call_id,
+                request_id=request_of(call.call_id),
+                measured_at=datetime.now(UTC),
+                joules=call.joules,
+                cost=None if per_joule is None else per_joule * call.joules,
+            )
+        )
+
+    def _per_joule(self, deployment_id: str) -> float | None:
+        price = self._index.prices.get(deployment_id)
+        return None if price is None else price.per_joule
+
+    def _follower(self, deployment: MeasuredDeployment) -> EnergyFollower:
+        found = self._followers.get(deployment.source)
+        if found is not None:
+            return found
+        profile = deployment.profile
+        follower = EnergyFollower(
+            _meter(deployment.source),
+            Idle(profile.idle_watts, profile.idle_noise_watts),
+            measured=self._take,
+            counters=self._counters,
+        )
+        if not self._followers:
+            self._tasks.start(self._run(), "energy-others")
+        self._followers[deployment.source] = follower
+        self._tasks.start(follower.run(), "energy")
+        return follower
+
+
+def _meter(source: EnergySource) -> Meter:
+    return ReopeningMeter(
+        f"zeusd at {source.zeusd}",
+        lambda: open_meter(zeusd=source.zeusd, gpus=source.gpus, with_cpu=source.with_cpu),
+    )

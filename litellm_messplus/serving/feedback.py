@@ -1,0 +1,429 @@
+"""Feedback: the request that an id means, and what a client says of it, made durable."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.backlog import Arrivals
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.source import Cause, Finding
+from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
+from litellm_messplus.routing.decision import label_weight
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import (
+    CountsRequestsError,
+    MessplusError,
+    RequestGoneError,
+    TooManyVerdictsError,
+    TooOftenError,
+    UnknownRequestError,
+)
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.runtime.vocabulary import LabelKind
+from litellm_messplus.serving.authentication import Caller
+from litellm_messplus.serving.influence import KeyInfluence, TokenBuckets
+from litellm_messplus.serving.open_requests import OpenRequests
+from litellm_messplus.serving.surfaces.answers import plain_response_id
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.store import history
+from litellm_messplus.store.history import CallVerdicts, call_verdicts
+from litellm_messplus.store.key_activity import SPAN
+from litellm_messplus.store.rows import STORABLE
+
+# Which request an id means: one of the caller's own, which may not be in the log yet.
+
+WAIT_SECONDS = 1.0
+"""How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
+id of a streamed answer only after the client has it."""
+
+
+class RequestFinder:
+    """A finder of requests, which looks at most three times: at once, when the log says that the id
+    has come, and at the end. Another key's request is answered as one that does not exist, and as
+    late."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        open_requests: OpenRequests,
+        arrivals: Arrivals,
+        counters: Counters,
+    ) -> None:
+        self._database = database
+        self._open = open_requests
+        self._arrivals = arrivals
+        self._counters = counters
+
+    async def find(self, given: str, caller: Caller, session: str | None = None) -> history.Found:
+        """Find the caller's newest request that goes by ``given``, or has the session of that
+        digest.
+
+        Raises UnknownRequestError where there is none, TooOftenError where too many are waiting,
+        and SQLAlchemyError where the database does not answer.
+        """
+        told = plain_response_id(given)
+        deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+        with self._arrivals.expecting(told) as arrived:
+            found = await self._look(told, caller, session)
+            if found is None:
+                with self._place(caller):
+                    found = await self._await(told, caller, arrived, deadline)
+        found = found or await self._look(told, caller, session)
+        if found is None:
+            raise UnknownRequestError(given)
+        return found
+
+    async def _await(
+        self, given: str, caller: Caller, arrived: asyncio.Event, deadline: float
+    ) -> history.Found | None:
+        """Wait for the id, and look when it comes; None at the deadline, whatever came."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await arrived.wait()
+                found = await self._look(given, caller)
+                if found is None:  # another key's
+                    await asyncio.Event().wait()
+                return found
+        except TimeoutError:
+            return None
+
+    @contextmanager
+    def _place(self, caller: Caller) -> Iterator[None]:
+        try:
+            with self._arrivals.waiting(caller.key_hash):
+                yield
+        except TooOftenError:
+            self._counters.add("lookups_refused")
+            raise
+
+    async def _look(
+        self, given: str, caller: Caller, session: str | None = None
+    ) -> history.Found | None:
+        for opened in self._open.find(given):
+            if caller.owns(opened.record.asker.key_hash):
+                opened.ensure_logged()
+                return _found(opened.record)
+        if caller.is_admin:
+            return await history.find(self._database, given, session=session)
+        if caller.key_hash is None:
+            return None
+        return await history.find(self._database, given, caller.key_hash, session)
+
+
+def _found(record: RequestRecord) -> history.Found:
+    return history.Found(
+        *(record.request_id, record.asker.key_hash, record.zoo, record.service_level),
+        record.counted_with,
+    )
+
+
+# From what a client posts to a durable label.
+
+DURABLE_SECONDS = 5.0
+"""How long a client waits for a database that does not answer."""
+MOST_VERDICTS = 100
+"""On one call, before no key may add another: whoever changes his mind more often does not judge.
+An administrator may."""
+
+
+class Feedback(BaseModel):
+    """The body of `POST /messplus/feedback`."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    id: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
+        default=None,
+        description="The `id` of the response, or its `x-litellm-call-id` header.",
+    )
+    conversation: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
+        default=None,
+        description="In place of `id`, where the promise counts conversations: the conversation's "
+        "id, that of any of its responses, or its session's.",
+    )
+    satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
+    score: Annotated[float, Field(ge=0.0, le=1.0, strict=True)] | None = Field(
+        default=None, description="Satisfaction from 0 to 1, in place of `satisfied`."
+    )
+    comment: Annotated[str, Field(max_length=10_000)] | None = Field(
+        default=None, description="The user's words."
+    )
+    call_id: Annotated[str, Field(min_length=1, max_length=80, pattern=STORABLE)] | None = Field(
+        default=None,
+        description="Which call of an exploration is judged; left out, the one the user saw.",
+    )
+
+    @model_validator(mode="after")
+    def _one_verdict(self) -> "Feedback":
+        if (self.satisfied is None) == (self.score is None):
+            raise ValueError("give exactly one of `satisfied` and `score`")
+        return self
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "Feedback":
+        if (self.id is None) == (self.conversation is None):
+            raise ValueError("give exactly one of `id` and `conversation`")
+        if self.conversation is not None and self.call_id is not None:
+            raise ValueError("give `call_id` beside `id`: a conversation is judged as a whole")
+        return self
+
+    @property
+    def target(self) -> str:
+        """The id that was given."""
+        return str(self.id or self.conversation)
+
+    @property
+    def value(self) -> float:
+        """Satisfaction from 0 to 1."""
+        return float(bool(self.satisfied)) if self.score is None else self.score
+
+
+class Outcome(StrEnum):
+    """The results of a verdict."""
+
+    COUNTED = "counted"
+    UNCHANGED = "unchanged"
+    BEYOND_INFLUENCE = "beyond_influence"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A verdict that is durable. Where it settles a ``conversation``, that is its id, and the
+    request and the call are its first."""
+
+    request_id: str
+    call_id: str
+    satisfaction: float
+    outcome: Outcome
+    conversation: str | None = None
+
+
+class FeedbackDesk:
+    """The desk that finds the request that feedback is for, and writes the label. In the ``whole``
+    zoos the promise counts conversations, and the label is on the first request of one, which its
+    session may name: ``session_digest`` tells what the log has of that. ``biases`` are the response
+    biases of the zoos."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        journal: Journal,
+        finder: RequestFinder,
+        biases: Mapping[str, float],
+        influence: KeyInfluence,
+        buckets: TokenBuckets,
+        counters: Counters,
+        whole: Collection[str] = (),
+        session_digest: Callable[[str], str | None] = lambda named: None,
+    ) -> None:
+        self._whole = whole
+        self._session_digest = session_digest
+        self._database = database
+        self._journal = journal
+        self._finder = finder
+        self._biases = biases
+        self._influence = influence
+        self._buckets = buckets
+        self._counters = counters
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def accept(
+        self, feedback: Feedback, caller: Caller, patience: float | None = DURABLE_SECONDS
+    ) -> Accepted:
+        """Write the verdict; returns when it is durable. One that is not being written after
+        ``patience`` seconds is withdrawn.
+
+        Raises UnknownRequestError, TooOftenError, TooManyVerdictsError or CountsRequestsError;
+        NotWrittenError, UnsettledError or SQLAlchemyError where the database does not take it.
+        """
+        self._admit(caller)
+        try:
+            return await self._accept(feedback, caller, patience)
+        except RequestGoneError as error:  # pruned since it was found
+            self._counters.add("feedback_unknown")
+            raise UnknownRequestError(feedback.target) from error
+        except UnknownRequestError:
+            self._counters.add("feedback_unknown")
+            raise
+
+    async def _accept(self, feedback: Feedback, caller: Caller, patience: float | None) -> Accepted:
+        session = feedback.conversation and self._session_digest(feedback.conversation)
+        found = await self._finder.find(feedback.target, caller, session)
+        is_whole = found.zoo in self._whole or found.counted_with is not None
+        if feedback.conversation is not None and not is_whole:
+            raise CountsRequestsError(found.zoo)
+        is_whole &= feedback.call_id in (None, served_call_id(found.request_id))
+        if is_whole:
+            found = await self._first(found, caller)
+        named = None if is_whole else feedback.call_id
+        call_id = named or served_call_id(found.request_id)
+        await self._check_call(found.request_id, call_id)
+        async with self._turn(call_id, patience):
+            said = await call_verdicts(self._database, call_id, MOST_VERDICTS)
+            accepted = Accepted(
+                *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
+                conversation=(found.counted_with or found.request_id) if is_whole else None,
+            )
+            if said.say(feedback.value, feedback.comment) and said.counting == feedback.value:
+                return replace(accepted, outcome=Outcome.UNCHANGED)
+            self._check_room(call_id, said, caller)
+            if not await self._counts(found, caller, feedback.value, said):
+                if said.say(feedback.value, feedback.comment):
+                    return replace(accepted, outcome=Outcome.UNCHANGED)
+                accepted = replace(accepted, outcome=Outcome.BEYOND_INFLUENCE)
+            label = self._label(feedback, found, accepted)
+            await self._journal.write_durably(label, patience)
+        return accepted
+
+    async def _first(self, found: history.Found, caller: Caller) -> history.Found:
+        """Find the request that stands for the conversation: its first, which another worker may
+        have yet to write. Where there is none (it was not routed, or is pruned), the
+        request that was named stands for itself."""
+        if found.counted_with is None:
+            return found
+        try:
+            return await self._finder.find(found.counted_with, caller)
+        except UnknownRequestError:
+            self._counters.failure("conversations_unknown", "a verdict counts for one request")
+            return found
+
+    async def look_up(self, given: str, caller: Caller) -> history.History:
+        """Look up everything logged about the caller's request, what was just decided included.
+
+        Raises UnknownRequestError or TooOftenError.
+        """
+        request_id = (await self._finder.find(given, caller)).request_id
+        await asyncio.wait_for(self._journal.flush(), DURABLE_SECONDS)
+        found = await history.history(self._database, request_id)
+        if found is None:  # dropped: the database refused it
+            raise UnknownRequestError(given)
+        return found
+
+    def _admit(self, caller: Caller) -> None:
+        wait = 0.0 if caller.is_admin else self._buckets.take(caller.key_hash)
+        if wait > 0.0:
+            self._counters.add("feedback_too_often")
+            raise TooOftenError("too much feedback of this key", wait)
+
+    async def _check_call(self, request_id: str, call_id: str) -> None:
+        if call_id == served_call_id(request_id):
+            return
+        if not await history.has_ended(self._database, request_id, call_id):
+            raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")
+
+    @asynccontextmanager
+    async def _turn(self, call_id: str, patience: float | None) -> AsyncIterator[None]:
+        """Let the verdicts on a call be written one after the other: each sees the one before.
+
+        Raises TimeoutError where the turn does not come within ``patience`` seconds.
+        """
+        turn = self._turns.setdefault(call_id, asyncio.Lock())
+        async with asyncio.timeout(patience):
+            await turn.acquire()
+        try:
+            yield
+        finally:
+            turn.release()
+
+    def _check_room(self, call_id: str, said: CallVerdicts, caller: Caller) -> None:
+        if said.given >= MOST_VERDICTS and not caller.is_admin:
+            self._counters.add("verdicts_refused")
+            raise TooManyVerdictsError(f"{call_id} has {said.given} verdicts already")
+
+    async def _counts(
+        self, found: history.Found, caller: Caller, value: float, said: CallVerdicts
+    ) -> bool:
+        """Tell whether the verdict counts, which its weight says. An administrator's always
+        does."""
+        if caller.is_admin:
+            return True
+        is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
+        return await self._influence.may_count(
+            Cause(found.zoo, found.service_level, found.key_hash),
+            self._said(found.zoo, value),
+            self._said(found.zoo, said.counting)
+            if is_of_today and said.counting is not None
+            else None,
+        )
+
+    def _said(self, zoo: str, value: float) -> Said:
+        """Weigh a verdict by how many users it stands for: that is in the label from the moment
+        when it is written, so that whoever reads the log counts alike."""
+        return Said(value, label_weight(value, self._biases.get(zoo, 1.0)))
+
+    def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
+        counts = accepted.outcome is Outcome.COUNTED
+        finding = Finding(
+            call_id=accepted.call_id,
+            request_id=accepted.request_id,
+            kind=LabelKind.FEEDBACK,
+            source=LabelKind.FEEDBACK,
+            value=feedback.value,
+            weight=self._said(found.zoo, feedback.value).weight if counts else 0.0,
+            comment=feedback.comment,
+        )
+        return finding.label()
+
+
+# Feedback that comes with the next request, in its metadata: the same form, and as durable.
+
+METADATA_KEY = "messplus_feedback"
+UNDER_WAY = 1000
+"""Verdicts that may be waiting to be written; what comes on top is refused and counted."""
+CLOSE_SECONDS = 5.0
+"""How long a stop waits for them; the journal goes on to write what it has of them."""
+
+
+class NextTurnFeedback:
+    """A verdict that cannot be taken is counted and logged: the request it came with is served. It
+    waits for a database that does not answer: nobody would send it again."""
+
+    def __init__(self, desk: FeedbackDesk, counters: Counters) -> None:
+        self._desk = desk
+        self._counters = counters
+        self._writing = Tasks(UNDER_WAY)
+
+    def take(self, request: IncomingRequest) -> None:
+        """Begin to write the verdict that a request brings along, if any; returns at once."""
+        given = request.client_metadata.get(METADATA_KEY)
+        if given is None:
+            return
+        caller = Caller(request.key_hash, is_admin=False)
+        if self._writing.start(self._accept(given, caller), "feedback") is None:
+            self._refused("too many verdicts are waiting")
+
+    async def close(self) -> None:
+        """Let the verdicts under way be written."""
+        await self._writing.close(CLOSE_SECONDS)
+
+    async def _accept(self, given: Mapping[str, Any], caller: Caller) -> None:
+        try:
+            reason = await self._refusal(given, caller)
+        except Exception:
+            self._counters.failure("database_failures", "feedback in metadata was not written")
+            return
+        if reason is not None:
+            self._refused(reason)
+
+    async def _refusal(self, given: Mapping[str, Any], caller: Caller) -> str | None:
+        """Say why the verdict was not taken, in words that quote nobody; None where it is
+        durable."""
+        try:
+            await self._desk.accept(Feedback.model_validate(given), caller, patience=None)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            return f"{'.'.join(map(str, first['loc'])) or METADATA_KEY}: {first['msg']}"
+        except MessplusError as error:
+            return f"{type(error).__name__} {error}"
+        return None
+
+    def _refused(self, reason: str) -> None:
+        self._counters.failure("feedback_refused", f"feedback in metadata was refused: {reason}")

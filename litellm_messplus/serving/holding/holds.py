@@ -1,0 +1,450 @@
+"""Who serves a conversation: asked before each decision, informed of each answer and of its end.
+
+The lines of a worker are its own: nobody waits for them. What other workers served is read from the
+log (`line_log.py`), and from the file that the workers of a machine share (`pinboard.py`).
+Whatever fails here, the request is decided as if it stood alone."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from litellm_messplus.conversations.caches import Ahead, Habits, Turn, now
+from litellm_messplus.conversations.digests import Digest
+from litellm_messplus.conversations.line import (
+    CACHE_SECONDS,
+    VLLM_SECONDS,
+    Asked,
+    Line,
+    Place,
+    Told,
+    warm_after,
+)
+from litellm_messplus.conversations.lines import Lines
+from litellm_messplus.conversations.rule import (
+    CountedAs,
+    Hold,
+    LinePlace,
+    Signs,
+    Trouble,
+    hold_of,
+    may_go_up,
+)
+from litellm_messplus.costs.price import Usage
+from litellm_messplus.deciding.decider import Choice, Engine, Question
+from litellm_messplus.records import CallRecord, RequestRecord
+from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.vocabulary import CallStatus
+from litellm_messplus.serving.deployments.deployment import (
+    Deployment,
+    candidate_of,
+    deployment_id,
+    led_by,
+    only,
+    pinned,
+)
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
+from litellm_messplus.serving.surfaces.answers import plain_response_id, read_usage
+from litellm_messplus.serving.surfaces.identity import (
+    answer_as_asked,
+    ids_given,
+    ids_in,
+    session_named,
+)
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.serving.surfaces.signs import read_signs
+from litellm_messplus.serving.surfaces.surface import SURFACES
+from litellm_messplus.settings.serving import HoldMode
+
+# Where a request stands, and who holds it: what the router does with both.
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The deployment that goes first, where it is known, and the candidate that it is of. It
+    ``is_bound`` where no other candidate could read the prompt, ``is_alone`` where no other
+    deployment has the state that the request continues."""
+
+    candidate: str
+    deployment: str | None
+    is_bound: bool = False
+    is_alone: bool = False
+
+    def among(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
+        """Leave out those that cannot serve the request at all; all stay where none could."""
+        if self.is_alone:
+            left = pinned(deployments, self.deployment)
+            if len(left) == 1:
+                return left
+        return (self.is_bound and only(deployments, self.candidate)) or deployments
+
+    def first(self, ranked: Sequence[Deployment], tried: Collection[str]) -> Sequence[Deployment]:
+        """Put the deployment before all others, unless it has failed this request."""
+        if self.deployment is None or self.deployment in tried:
+            return ranked
+        return led_by(ranked, self.deployment)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The standing of a request: its place, the question with what it finds in the caches, and why
+    it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``apart`` is
+    the question of a switch, where trouble may break the hold. ``session`` is the digest of the
+    session that the client named, where verdicts may be on it."""
+
+    place: Place
+    question: Question
+    hold: Hold | None = None
+    pin: Pin | None = None
+    apart: Question | None = None
+    session: str | None = None
+
+    def choose(self, engine: Engine) -> Choice | None:
+        """Choose who holds it, or a better one where trouble shows; None where it is to be
+        decided."""
+        if self.pin is None:
+            return None
+        if self.apart is not None:
+            better = engine.go_up(self.apart, self.pin.candidate)
+            if better is not None:
+                return better
+        return engine.hold(self.question, self.pin.candidate)
+
+    def logged(self, reason: Reason) -> LinePlace:
+        """Return what the log keeps of the place of a request, which was decided for that
+        reason."""
+        line = self.place.line
+        hold = Hold.TROUBLE if reason is Reason.TROUBLE else self.hold
+        prefix = self.place.prompt.hex()
+        return LinePlace(line.conversation, line.name, prefix, self.place.turn, hold)
+
+    @property
+    def counted(self) -> CountedAs | None:
+        """The count of a request; None where it stands for itself and named no session."""
+        if self.question.counted_with is None and self.session is None:
+            return None
+        return CountedAs(self.question.counted_with, self.session)
+
+    def followed(self, choice: Choice) -> Pin | None:
+        """Note that the choice is followed; returns the pin, where the choice follows that."""
+        if choice.decision.reason is Reason.TROUBLE:
+            self.place.line.went_up = True
+        follows = self.pin is not None and choice.decision.chosen == self.pin.candidate
+        return self.pin if follows else None
+
+
+VLLM = "hosted_vllm/"
+"""How LiteLLM's name of a model begins that a vLLM server serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Zoo:
+    """One zoo whose conversations are held: its engine, its habits, when it holds, and whether its
+    promise counts conversations."""
+
+    engine: Engine
+    habits: Habits
+    hold: HoldMode
+    counts_conversations: bool
+
+
+class Holds:
+    """One a worker. Until its ``lines`` are there, which the database's key makes, nothing is
+    held."""
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        index: DeploymentIndex,
+        counters: Counters,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._zoos = {
+            name: _Zoo(
+                engine,
+                Habits(engine.zoo.candidates),
+                hold,
+                engine.zoo.settings.counts_conversations,
+            )
+            for name, engine in engines.items()
+            if (hold := engine.zoo.settings.hold) != "never"
+        }
+        self._index = index
+        self._counters = counters
+        self._clock = clock
+        self._seconds: dict[str, float] = {}
+        self._board: Pinboard | None = None
+        self.lines: Lines | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any zoo holds its conversations."""
+        return bool(self._zoos)
+
+    def begin(self, key: bytes, board: Pinboard | None = None) -> Lines:
+        """Begin to hold, by digests of that key; ``board`` is shared with other workers."""
+        self._board = board
+        self.lines = lines = Lines(key, forgotten=self._forgotten, elsewhere=self._elsewhere)
+        return lines
+
+    def holds(self, zoo: str) -> bool:
+        """Tell whether the conversations of a zoo are held now."""
+        return self.lines is not None and zoo in self._zoos
+
+    def session_digest(self, named: str) -> str | None:
+        """Return what the log has of a session that a client named; None where none are held."""
+        return None if self.lines is None else self.lines.session_digest(named)
+
+    def standing(
+        self,
+        request: IncomingRequest,
+        question: Question,
+        zoo: str,
+        deployments: Sequence[Deployment],
+        barred: frozenset[str],
+    ) -> Standing | None:
+        """Tell where a request stands, and remember its prompt; None where its zoo holds none, and
+        where that cannot be told."""
+        known = self._zoos.get(zoo)
+        if self.lines is None or known is None:
+            return None
+        with self._alone("a request was decided as if it were alone"):
+            known.habits.meet(known.engine.zoo.candidates)
+            signs = read_signs(request)
+            asked = _asked(request, question, zoo)
+            place = self.lines.find(asked, self._clock())
+            first = place.line.conversation
+            if known.counts_conversations and first != question.request_id:
+                question = replace(question, counted_with=first)
+            able = self._able(deployments, question.candidates, barred)
+            found = self._standing(known, question, place, signs, able)
+            if asked.session is None or not known.counts_conversations:
+                return found
+            return replace(found, session=self.session_digest(asked.session))
+        return None
+
+    def called(self, place: Place, zoo: str, deployment: str) -> None:
+        """Note whose answer goes out, before it is logged: the next request may come first."""
+        if self.lines is not None:
+            with self._alone("who answers is not known"):
+                self._called(self.lines, place, zoo, deployment)
+
+    def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
+        line = place.line
+        lines.called(line, self._index.candidate(zoo, deployment), deployment)
+        if self._board is not None:
+            pinned = Pinned(line.conversation, line.name, deployment, place.turn, place.characters)
+            with self._sharing():
+                self._board.pin(place.prompt, pinned)
+
+    def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
+        """Note what became of a request that was called."""
+        if self.lines is not None and call.status is CallStatus.SUCCESS:
+            with self._alone("an answer is not known again"):
+                self._ended(self.lines, place, record, call, response)
+
+    def _ended(
+        self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
+    ) -> None:
+        deployment = call.deployment_id or ""
+        line = place.line
+        # A stream may have failed over after its headers; of a client that has gone there are none.
+        if deployment and line.deployment != deployment and line.tip == place.prompt:
+            self._called(lines, place, record.zoo, deployment)
+        answer, given = answer_as_asked(response), ids_given(response)
+        ids = given if call.response_id is None else (*given, call.response_id)
+        known = self._zoos[record.zoo]
+        price = known.engine.zoo.prices.get(call.candidate or "")
+        usage = None if call.is_cache_hit else _usage(record, call, response)
+        if price is None or usage is None:  # nothing is warm by it
+            lines.ended(place, deployment, answer=answer, ids=ids)
+            return
+        at = self._clock()
+        before = line.warm.get(deployment)
+        is_warm = before is not None and before.tokens_at(at, price) > 0.0
+        expected = (before.read or before.tokens) if before is not None and is_warm else None
+        known.habits.called(place, deployment, usage, price, expected=expected)
+        part = known.habits.usual_part(str(call.candidate))
+        if part != 1.0 or call.candidate in known.engine.usual_parts:
+            known.engine.usual_parts[str(call.candidate)] = part
+        warm = warm_after(
+            usage,
+            price,
+            place.characters,
+            at,
+            share=known.habits.share_found(deployment),
+            seconds=self._seconds.get(deployment, CACHE_SECONDS),
+        )
+        lines.ended(place, deployment, answer=answer, ids=ids, warm=warm)
+        unread = usage.prompt_tokens - usage.cached_tokens
+        line.stored = usage.written_tokens / unread if unread > 0 else line.stored
+        line.prompt_tokens, line.characters = float(usage.prompt_tokens), place.characters
+
+    def _standing(
+        self,
+        known: _Zoo,
+        question: Question,
+        place: Place,
+        signs: Signs,
+        able: Mapping[str, str],
+    ) -> Standing:
+        zoo, owner = known.engine.zoo, _owner(place)
+        deployment = signs.deployment or owner.deployment
+        candidate = self._index.candidate(zoo.name, deployment)
+        tokens = _tokens(known, question, place, owner)
+        warm = self._warm(known, owner, able)
+        read = replace(
+            question,
+            prompt_tokens=tokens,
+            ahead=known.habits.ahead(
+                question.candidates, warm, owner, tokens.get(candidate or "", 0.0)
+            ),
+        )
+        found = warm.get(candidate or "", 0.0)
+        saves = candidate in tokens and _saves(known, str(candidate), tokens[str(candidate)], found)
+        hold = hold_of(known.hold, signs, saves=saves)
+        if hold is None or not able:
+            return Standing(place, read)
+        if candidate is None:
+            if place.turn > 1 or place.has_answers:
+                self._counters.add("holds_unknown")
+                return Standing(place, read, Hold.UNKNOWN)
+            return Standing(place, read)
+        if candidate not in able.values():
+            self._counters.add("holds_broken")
+            return Standing(place, read, Hold.LOST)
+        pin = Pin(
+            candidate,
+            deployment if deployment in able else None,
+            is_bound=not signs.is_portable,
+            is_alone=signs.deployment is not None,
+        )
+        trouble = signs.trouble or _regenerated(place)
+        apart = read if may_go_up(signs, trouble, went_up=owner.went_up) else None
+        return Standing(place, _all_warm(read, found), hold, pin, apart)
+
+    def _warm(self, known: _Zoo, line: Line, able: Mapping[str, str]) -> dict[str, float]:
+        """Return the most tokens that a healthy deployment of each candidate has in its cache."""
+        at, found = self._clock(), dict[str, float]()
+        for deployment, warm in line.warm.items():
+            candidate = able.get(deployment)
+            if candidate is not None:
+                tokens = warm.tokens_at(at, known.engine.zoo.prices[candidate])
+                found[candidate] = max(found.get(candidate, 0.0), tokens)
+        return found
+
+    def _able(
+        self, deployments: Sequence[Deployment], candidates: Sequence[str], barred: frozenset[str]
+    ) -> dict[str, str]:
+        """Collect the deployments that can take the request, with their candidates; of all, note
+        for how long they keep their cache."""
+        able = {}
+        for each in deployments:
+            identity, candidate = deployment_id(each), candidate_of(each)
+            if str(each["litellm_params"].get("model", "")).startswith(VLLM):
+                self._seconds.setdefault(identity, VLLM_SECONDS)
+            if identity not in barred and candidate in candidates:
+                able[identity] = candidate
+        return able
+
+    def _elsewhere(self, asked: Asked, prompt: Digest) -> Told | None:
+        """Look whether another worker told who answers a prompt."""
+        found = None
+        if self._board is not None:
+            with self._sharing():
+                found = self._board.find(prompt)
+        if found is None:
+            return None
+        candidate = self._index.candidate(asked.zoo, found.deployment)
+        if candidate is None:
+            return None
+        place = (found.line, found.conversation, prompt, found.turn)
+        return Told(*place, candidate, found.deployment, found.characters)
+
+    @contextmanager
+    def _alone(self, failure: str) -> Iterator[None]:
+        """Count what fails: the request stands alone then."""
+        try:
+            yield
+        except Exception:
+            self._counters.failure("identity_failures", failure)
+
+    @contextmanager
+    def _sharing(self) -> Iterator[None]:
+        """Count where other workers can neither be told nor asked: this one's own lines hold."""
+        try:
+            yield
+        except OSError as error:
+            self._counters.failure("lines_unshared", f"workers share no file: {error}")
+
+    def _forgotten(self, line: Line) -> None:
+        for known in self._zoos.values():
+            known.habits.ended(line)
+
+
+def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
+    earlier = request.continues
+    return Asked(
+        question.request_id,
+        zoo,
+        request.key_hash or "",
+        request.conversation,
+        partial(ids_in, request.prompt),
+        session_named(request.client_metadata, request.kwargs),
+        None if earlier is None else plain_response_id(earlier),
+    )
+
+
+def _owner(place: Place) -> Line:
+    """Return the line that was answered before: its own, or the one whose tool calls it holds."""
+    own = place.line
+    return place.parent if own.deployment is None and place.parent is not None else own
+
+
+def _regenerated(place: Place) -> Trouble | None:
+    """Tell whether an answer that came is drawn anew; one that never came is no trouble."""
+    is_anew = place.is_again and place.parent is not None and place.parent.is_answered
+    return Trouble.REGENERATED if is_anew else None
+
+
+def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | None:
+    """Return what a call used; None where nobody said."""
+    if call.prompt_tokens is None:
+        return None
+    if call.written_tokens:  # for five minutes, or for an hour: the log does not say
+        return read_usage(SURFACES[record.asker.call_type].used(response))
+    return Usage(call.prompt_tokens, call.completion_tokens or 0, call.cached_tokens or 0)
+
+
+def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[str, float]:
+    """Expect the tokens of a prompt at each candidate: those of the line's last one, and what came
+    since. Descriptions of tools and attachments, which the characters do not tell, are in there."""
+    expected = {
+        name: question.prompt_tokens.get(name)
+        or known.engine.expectations.tokens(name, question.prompt_characters)
+        for name in question.candidates
+    }
+    own = expected.get(line.candidate or "")
+    if not own or not line.prompt_tokens or not line.characters:
+        return expected
+    before = line.prompt_tokens * min(place.prefix / line.characters, 1.0)
+    since = max(place.characters - place.prefix, 0)
+    scale = (before + known.habits.tokens_since(since)) / own
+    return {name: scale * tokens for name, tokens in expected.items()}
+
+
+def _saves(known: _Zoo, candidate: str, tokens: float, warm: float) -> bool:
+    """Tell whether this call is cheaper for what is warm."""
+    price, turn = known.engine.zoo.prices[candidate], Turn(tokens, 0.0, 0.0)
+    return warm > 0.0 and now(price, turn, warm) < now(price, turn, 0.0, share=0.0)
+
+
+def _all_warm(question: Question, tokens: float) -> Question:
+    """Expect of each candidate what it would cost had the conversation been there: that is what
+    savings compare with, and nothing is decided by it."""
+    ahead = {name: Ahead(tokens or each.warm, each.share) for name, each in question.ahead.items()}
+    return replace(question, ahead=ahead)

@@ -1,0 +1,145 @@
+"""The lines that the log tells of: those of other workers, and those from before a start."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.conversations.line import Told, Warm, warm_after
+from litellm_messplus.conversations.lines import UNUSED_SECONDS
+from litellm_messplus.costs.price import Usage
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.serving.holding.holds import Holds
+from litellm_messplus.serving.holding.pinboard import Pinboard, pinboard_path
+from litellm_messplus.store.answered import ToldLine, read_conversation_key, told_lines
+from litellm_messplus.store.log import head
+
+LOOKED_BACK = 20_000
+"""Positions in the log that a start looks back."""
+AT_ONCE = 50
+"""Lines that are learned between two turns of the event loop, which serves requests meanwhile."""
+RETRY_SECONDS = 5.0
+"""After which a database that does not answer is asked again."""
+
+
+class LineLog:
+    """The reader of the lines that the log tells of, in a task of its own: no request waits for it.
+    It has ``begun`` with the key of the digests, which it reads where nobody has told it."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        holds: Holds,
+        engines: Mapping[str, Engine],
+        counters: Counters,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._holds = holds
+        self._engines = engines
+        self._counters = counters
+        self._clock = clock
+        self._upto = 0
+        self._read = 0
+        self.begun = asyncio.Event()
+        self._is_told = asyncio.Event()
+        self._is_read = asyncio.Event()
+
+    def begin(self, key: bytes) -> None:
+        """Begin to hold before the first request, by the key that the start has read."""
+        if self._holds.is_on:
+            self._holds.begin(key, self._board(key))
+
+    def _board(self, key: bytes) -> Pinboard | None:
+        """Find what the workers of this machine share; None where there is no folder for it."""
+        try:
+            return Pinboard(pinboard_path(self._database.url, key), key)
+        except OSError as error:
+            self._counters.failure("lines_unshared", f"workers share no file: {error}")
+            return None
+
+    def start(self, tasks: Tasks) -> None:
+        """Begin to read, in the running event loop, where any zoo holds its conversations."""
+        if self._holds.is_on:
+            tasks.start(self._run(), "lines")
+
+    def followed(self, position: int) -> None:
+        """Note that the log has records of others up to a position."""
+        self._upto = max(self._upto, position)
+        self._is_told.set()
+        self._is_read.clear()
+
+    async def learned(self) -> None:
+        """Return when all that was told of so far is learned."""
+        await self._is_read.wait()
+
+    async def _run(self) -> None:
+        await self._begun()
+        while True:
+            try:
+                if self._upto > self._read:
+                    await self._learn(self._upto)
+                    continue
+                self._is_read.set()
+                await self._is_told.wait()
+                self._is_told.clear()
+            except Exception:
+                self._counters.failure("lines_unread", "lines of other workers are not known")
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _begun(self) -> None:
+        """Find out from where on the log is read, and begin to hold where nobody did."""
+        while True:
+            try:
+                if self._holds.lines is None:
+                    self.begin(await read_conversation_key(self._database))
+                self._upto = max(self._upto, await head(self._database))
+                self._read = max(self._upto - LOOKED_BACK, 0)
+                self.begun.set()
+                return
+            except Exception:
+                self._counters.failure("lines_unread", "the database tells of no conversation")
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _learn(self, upto: int) -> None:
+        lines = self._holds.lines
+        if lines is None:
+            return
+        now, today = self._clock(), datetime.now(UTC)
+        for number, row in enumerate(await told_lines(self._database, self._read, upto), 1):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+            age = (today - row.ended_at).total_seconds()
+            if age <= UNUSED_SECONDS:
+                lines.learn(self._told(row, now - age), now - age)
+        self._read = upto
+
+    def _told(self, row: ToldLine, at: float) -> Told:
+        return Told(
+            row.line,
+            row.conversation,
+            bytes.fromhex(row.prefix),
+            row.turn,
+            row.candidate,
+            row.deployment_id,
+            row.prompt_characters,
+            float(row.prompt_tokens or 0),
+            self._warm(row, at),
+        )
+
+    def _warm(self, row: ToldLine, at: float) -> Warm | None:
+        engine = self._engines.get(row.zoo)
+        price = None if engine is None else engine.zoo.prices.get(row.candidate)
+        if price is None or row.prompt_tokens is None or row.is_cache_hit:
+            return None
+        usage = Usage(
+            row.prompt_tokens,
+            row.completion_tokens or 0,
+            cached_tokens=row.cached_tokens or 0,
+            written_tokens=row.written_tokens or 0,
+        )
+        return warm_after(usage, price, row.prompt_characters, at)

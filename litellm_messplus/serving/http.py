@@ -1,0 +1,149 @@
+"""The plugin's own routes on the proxy."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from string import printable
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+from sqlalchemy.exc import SQLAlchemyError
+
+from litellm_messplus.inspecting.logged import PublicHistory, public_history
+from litellm_messplus.records import RequestRecord
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import (
+    CountsRequestsError,
+    JournalFullError,
+    NotWrittenError,
+    TooManyVerdictsError,
+    TooOftenError,
+    UnknownRequestError,
+    UnloggedRequestError,
+    UnsettledError,
+)
+from litellm_messplus.serving.authentication import (
+    Caller,
+    administrator,
+    administrator_or_page,
+    caller,
+)
+from litellm_messplus.serving.feedback import Accepted, Feedback, FeedbackDesk
+from litellm_messplus.serving.monitoring import StatusWatch
+from litellm_messplus.serving.shared_counters import Readiness
+from litellm_messplus.status.build import WINDOW
+from litellm_messplus.status.learned import Learned
+from litellm_messplus.status.report import Status
+from litellm_messplus.store.reading import ReadingTakesTooLongError
+
+# Names that an operator chose, as a response header can carry them.
+
+PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
+
+
+def header_value(name: str) -> str:
+    """Return the name itself where it is plain ASCII, else percent-encoded: a header that cannot be
+    written takes the whole answer with it."""
+    return quote(name, safe=PLAIN, errors="replace")
+
+
+# The headers of a routed answer: two, for each costs every request.
+
+
+def response_headers(record: RequestRecord, model: str | None) -> dict[str, str]:
+    """Build the headers of a request whose answer ``model`` wrote; None where there is no answer,
+    or the writer is unknown."""
+    headers = {"x-messplus-request-id": record.request_id}
+    if model is not None:
+        headers["x-messplus-model"] = header_value(model)
+    return headers
+
+
+AWAY: dict[type[Exception], str] = {
+    JournalFullError: "nothing was written, try again",
+    NotWrittenError: "nothing was written, and will not be: try again",
+    UnsettledError: "whether it was written is not known yet. Send it again, it counts once",
+}
+"""What a client is told where the database does not take its verdict."""
+UNANSWERED: tuple[type[Exception], ...] = (OSError, SQLAlchemyError, *AWAY)
+"""The errors of a database that does not answer; TimeoutError is an OSError."""
+
+
+def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
+    """Build all routes; each but `ready` asks LiteLLM's own authentication first."""
+    router = APIRouter(tags=["messplus"])
+
+    @router.post("/messplus/feedback")
+    async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
+        """Say whether an answer satisfied. The reply comes when the verdict is durable."""
+        with _refusals(counters):
+            return await desk.accept(body, asking)
+
+    @router.get("/messplus/requests/{given}", response_model=PublicHistory)
+    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> BaseModel:
+        """Show the decision for a request: estimates, costs, queue, probability and reason."""
+        with _refusals(counters):
+            return public_history(await desk.look_up(given, asking))
+
+    @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
+    async def status(
+        window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
+    ) -> Status:
+        """Show where each promise stands, at what cost, and what needs attention."""
+        with _refusals(counters):
+            return await watch.read(window)
+
+    @router.get("/messplus/learned", dependencies=[Depends(administrator)])
+    async def learned() -> Learned:
+        """Show on which prompts each model is good, how sure that is, and what reading them
+        saves."""
+        with _refusals(counters):
+            return await watch.learned()
+
+    @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
+    async def metrics() -> PlainTextResponse:
+        """Show the same figures for Prometheus, from memory where the database is away."""
+        return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
+
+    @router.get("/messplus/ready")
+    async def ready() -> PlainTextResponse:
+        """Tell anybody whether this worker routes, and nothing else."""
+        found = watch.readiness()
+        return PlainTextResponse(found, 503 if found is Readiness.ABSENT else 200)
+
+    @router.get("/messplus/health", dependencies=[Depends(administrator)])
+    async def health() -> dict[str, int]:
+        """Show what failed or was left out since the start, counted by all workers."""
+        return await watch.counters()
+
+    return router
+
+
+@contextmanager
+def _refusals(counters: Counters) -> Iterator[None]:
+    """Turn our errors into answers that a client can act on."""
+    try:
+        yield
+    except UnloggedRequestError as error:
+        raise HTTPException(404, str(error)) from error
+    except UnknownRequestError as error:
+        raise HTTPException(404, f"no request of this key is known as {error}") from error
+    except CountsRequestsError as error:
+        told = f"the promise of zoo {error} counts requests: give `id`, of the answer to judge"
+        raise HTTPException(409, told) from error
+    except TooManyVerdictsError as error:
+        raise HTTPException(409, str(error)) from error
+    except TooOftenError as error:
+        later = {"retry-after": str(math.ceil(error.retry_seconds))}
+        raise HTTPException(429, str(error), headers=later) from error
+    except ReadingTakesTooLongError as error:
+        counters.failure("readings_given_up", str(error))
+        raise HTTPException(503, f"{error}: try again later") from error
+    except UNANSWERED as error:
+        counters.failure("database_failures", "a client was told to try again")
+        told = AWAY.get(type(error), "try again")
+        raise HTTPException(503, f"the database does not answer: {told}") from error

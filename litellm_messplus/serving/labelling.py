@@ -1,0 +1,179 @@
+"""Between the proxy and the label sources: calls as they see them, findings as labels."""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.checks.source import Failures, build_checks
+from litellm_messplus.labels.implicit import Implicit
+from litellm_messplus.labels.judge.judge import Judge
+from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.source import (
+    AnsweredCall,
+    Asked,
+    Cause,
+    Finding,
+    LabelDesk,
+    LabelSource,
+    ReportFinding,
+)
+from litellm_messplus.records import (
+    CallRecord,
+    LabelRecord,
+    RequestRecord,
+    served_call_id,
+)
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
+from litellm_messplus.serving.influence import KeyInfluence
+from litellm_messplus.serving.surfaces.identity import session_named
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.serving.surfaces.surface import SURFACES
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ZooSettings
+
+
+def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
+    """Describe a request to those who judge its answers. What they say of a further turn, they say
+    of the conversation, for which its first request stands."""
+    given = request.kwargs
+    return Asked(
+        request_id=record.counted_with or record.request_id,
+        zoo=record.zoo,
+        service_level=record.service_level,
+        asked_at=record.created_at,
+        key_hash=record.asker.key_hash,
+        user=_user(request),
+        conversation=request.conversation,
+        parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
+        metadata=request.client_metadata,
+        label_probability=record.label_probability,
+        is_limited=math.isfinite(request.most_completion_tokens),
+    )
+
+
+def judged_call(
+    asked: Asked, record: RequestRecord, call: CallRecord, response: Any
+) -> AnsweredCall:
+    """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    said = SURFACES[record.asker.call_type].said
+    is_turn = record.counted_with is not None and call.role is CallRole.SERVED
+    return AnsweredCall(
+        asked=asked,
+        call_id=served_call_id(asked.request_id) if is_turn else call.call_id,
+        candidate=call.candidate,
+        is_served=call.role is CallRole.SERVED,
+        calls=1 + record.exploration_calls,
+        ended_at=call.ended_at,
+        answer=said(response) if call.status is CallStatus.SUCCESS else None,
+        failure=None if is_turn else call.failure,
+    )
+
+
+MOST_WAITING = 10_000
+"""Labels that may wait for what is known of their keys; what comes on top is left out and
+counted."""
+RETRY_SECONDS = 0.5
+CLOSE_SECONDS = 5.0
+
+
+class LabelWriter:
+    """A writer of findings into the log. Nobody waits for them, so they are written with the next
+    batch; whether one whose cause a client sets counts is asked first."""
+
+    def __init__(self, journal: Journal, influence: KeyInfluence, counters: Counters) -> None:
+        self._journal = journal
+        self._influence = influence
+        self._counters = counters
+        self._told: list[ReportFinding] = []
+        self._waiting: deque[tuple[Cause, LabelRecord]] = deque()
+        self._weighing = Tasks(most=1)
+
+    def also(self, told: ReportFinding) -> None:
+        """Tell somebody else of every finding too."""
+        self._told.append(told)
+
+    def report(self, finding: Finding) -> None:
+        for told in self._told:
+            told(finding)
+        if finding.cause is None:
+            self._journal.write(finding.label())
+        elif len(self._waiting) >= MOST_WAITING:
+            self._counters.failure("labels_left_out", "too many labels wait to be weighed")
+        else:
+            self._waiting.append((finding.cause, finding.label()))
+            self._weighing.start(self._weigh(), "weighing")
+
+    async def close(self) -> None:
+        """Write what waits, and leave out what cannot be weighed in time."""
+        await self._weighing.close(CLOSE_SECONDS)
+        for _ in self._waiting:
+            self._counters.failure("labels_left_out", "a label was not weighed before the stop")
+
+    async def _weigh(self) -> None:
+        """Write the labels in their order. While the database is away they wait for it, as the
+        journal does."""
+        while self._waiting:
+            cause, label = self._waiting[0]
+            said = Said.of(label.source, label.value, label.weight)
+            try:
+                counts = await self._influence.may_count(cause, said)
+            except Exception:
+                self._counters.failure("database_failures", "a label's key could not be looked up")
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            self._waiting.popleft()
+            self._journal.write(label if counts else replace(label, weight=0.0))
+
+
+def _user(request: IncomingRequest) -> str | None:
+    """Name whoever the client says is asking: a session, else an end user."""
+    metadata: Mapping[str, Any] = request.client_metadata
+    for found in (
+        session_named(metadata, request.kwargs),
+        request.kwargs.get("user"),
+        metadata.get("user_id"),
+    ):
+        if found:
+            return str(found)
+    return None
+
+
+# The label sources that are configured, of every zoo.
+
+
+def build_label_desk(
+    settings: MessplusSettings,
+    report: ReportFinding,
+    counters: Counters,
+    judges: Mapping[str, Judge],
+) -> LabelDesk:
+    """Build one desk for the process; every zoo has sources of its own.
+
+    Raises ConfigurationError for a source that cannot be made.
+    """
+    sources = {
+        name: _sources(name, zoo, report, counters, judges.get(name))
+        for name, zoo in settings.zoos.items()
+    }
+    return LabelDesk(sources, counters, settings.whole)
+
+
+def _sources(
+    name: str, zoo: ZooSettings, report: ReportFinding, counters: Counters, judge: Judge | None
+) -> list[LabelSource]:
+    checks = build_checks(zoo.labels.checks, name, report, counters)
+    next_turn = zoo.labels.implicit
+    implicit = None if next_turn is None else Implicit(next_turn, report)
+    counting = [
+        level
+        for level in (DEFAULT_LEVEL, *zoo.service_levels)
+        if zoo.level(level).failures == "count"
+    ]
+    failures = Failures(counting, report) if counting else None
+    sources: list[LabelSource | None] = [checks, judge, implicit, failures]
+    return [source for source in sources if source is not None]

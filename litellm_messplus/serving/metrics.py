@@ -1,0 +1,250 @@
+"""What Prometheus reads: the status as gauges, what all workers counted, and histograms.
+
+Histograms are counted here and not by `prometheus_client.Histogram`: with several workers,
+LiteLLM's own metrics use files (`PROMETHEUS_MULTIPROC_DIR`), and then that class would write into
+the same files. What this worker counted becomes a sum over all workers as every counter does.
+"""
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
+from litellm_messplus.serving.shared_counters import (
+    Readiness,
+    counters_of,
+    distributions_of,
+    measured_of,
+)
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
+from litellm_messplus.status.gauges import Series, gauges
+from litellm_messplus.status.report import Status
+
+REMEMBERED = 4096
+"""Requests whose zoo is known when their calls end, the newest: as many as are open."""
+SUM = -1
+"""In place of a bucket: the sum of all values."""
+
+Place = tuple[str, tuple[str, ...], int]
+"""Of a histogram: its metric, the values of its labels, and which bucket, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A histogram. ``bounds`` are the upper ones of its buckets; one more holds what is above."""
+
+    metric: str
+    meaning: str
+    labels: tuple[str, ...]
+    bounds: tuple[float, ...]
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        """The buckets by their upper bounds, as Prometheus names them."""
+        return (*map(str, self.bounds), "+Inf")
+
+
+DECISION_SECONDS = Distribution(
+    "messplus_decision_seconds",
+    "How long each decision took, the features of the prompt included.",
+    ("zoo",),
+    (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
+)
+CALL_COST = Distribution(
+    "messplus_call_cost",
+    "What each ended call of known cost took, in the zoo's unit.",
+    ("zoo", "role"),
+    tuple(float(f"{first}e{power}") for power in range(-6, 5) for first in (1, 3)),
+)
+ANSWER_SECONDS = Distribution(
+    "messplus_answer_seconds",
+    "How long each answer that a user saw took, by the model that gave it.",
+    ("zoo", "candidate"),
+    (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
+)
+LABEL_SATISFACTION = Distribution(
+    "messplus_label_satisfaction",
+    "Satisfaction from 0 to 1 of each label that was given and counts.",
+    ("kind",),
+    tuple(tenth / 10 for tenth in range(11)),
+)
+DISTRIBUTIONS = (DECISION_SECONDS, CALL_COST, ANSWER_SECONDS, LABEL_SATISFACTION)
+
+
+class Distributions:
+    """The distributions of the records that this worker has written since its start."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._zoos: Bounded[str, str] = Bounded(remembered)
+        self._counts: defaultdict[Place, float] = defaultdict(float)
+
+    def __len__(self) -> int:
+        return len(self._zoos)
+
+    def saw(self, record: Record) -> None:
+        """Count what a record tells."""
+        match record:
+            case RequestRecord():
+                self._remember(record)
+                self._count(DECISION_SECONDS, record.decision_seconds, record.zoo)
+            case CallRecord() if zoo := self._zoos.get(record.request_id):
+                self._saw_call(record, zoo)
+            case LabelRecord() if record.weight > 0.0:
+                self._count(LABEL_SATISFACTION, record.value, record.kind)
+
+    def _saw_call(self, call: CallRecord, zoo: str) -> None:
+        if call.cost is not None:
+            self._count(CALL_COST, call.cost, zoo, call.role)
+        is_own = call.status == CallStatus.SUCCESS and not call.is_cache_hit
+        if is_own and call.role == CallRole.SERVED and call.seconds is not None:
+            self._count(ANSWER_SECONDS, call.seconds, zoo, call.candidate or "")
+
+    def counts(self) -> dict[str, float]:
+        """Give what was counted, by names that tell the bucket: what workers can add up."""
+        return {json.dumps(place): count for place, count in self._counts.items()}
+
+    def _remember(self, record: RequestRecord) -> None:
+        self._zoos[record.request_id] = record.zoo
+
+    def _count(self, told: Distribution, value: float, *labels: str) -> None:
+        bucket = bisect_left(told.bounds, value)
+        self._counts[told.metric, labels, bucket] += 1
+        self._counts[told.metric, labels, SUM] += value
+
+
+def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
+    """Make what workers counted into histograms; one that has counted nothing is empty."""
+    by_series: dict[str, dict[tuple[str, ...], dict[int, float]]] = {}
+    for name, count in counts.items():
+        metric, labels, bucket = json.loads(name)
+        by_series.setdefault(metric, {}).setdefault(tuple(labels), {})[bucket] = count
+    for told in DISTRIBUTIONS:
+        family = HistogramMetricFamily(told.metric, told.meaning, labels=told.labels)
+        for series, found in sorted(by_series.get(told.metric, {}).items()):
+            up_to = accumulate(found.get(each, 0.0) for each in range(len(told.buckets)))
+            family.add_metric(
+                series, list(zip(told.buckets, up_to, strict=True)), found.get(SUM, 0.0)
+            )
+        yield family
+
+
+# What Prometheus reads: the status as gauges, what all workers counted, and histograms.
+
+MEANINGS = {
+    **OF_THE_STATUS,
+    "messplus_up": "1 where the worker that answers routes, 0 while it waits for the database.",
+    "messplus_degraded": "1 where that worker routes and the database does not take its log.",
+    "messplus_counter": "What failed or was left out, by name.",
+    "messplus_encoder_prompts": "Prompts that were encoded.",
+    "messplus_encoder_batches": "In how many batches they were encoded.",
+    "messplus_encoder_seconds": "Seconds that the encoder itself worked.",
+    "messplus_encoder_joules": "Joules above idle that the encoder took.",
+    "messplus_encoder_cache_hits": "Requests whose text had been encoded lately.",
+    "messplus_encoder_late": "Requests that waited for features in vain.",
+    "messplus_encoder_overloaded": "Requests that did not wait, for it would have been in vain.",
+    "messplus_encoder_failures": "Prompts that could not be encoded.",
+    "messplus_carbon_grams": "Grams of CO2e that the energy of all calls comes to.",
+    "messplus_price_factor": "What a candidate's price is multiplied by.",
+}
+"""What each metric is; that of a histogram is beside its buckets."""
+
+
+def exposition(
+    figures: Mapping[Series, float], engines: Mapping[str, Engine], counts: Mapping[str, float]
+) -> str:
+    """Write everything in Prometheus's text format; ``counts`` are those of all workers."""
+    found = {**figures, **price_gauges(engines), **_counted(counts)}
+    registry = CollectorRegistry()
+    registry.register(_Told([*_families(found), *histograms(distributions_of(counts))]))
+    return generate_latest(registry).decode()
+
+
+def figures_of(status: Status, engines: Mapping[str, Engine]) -> dict[Series, float]:
+    """Give the figures that the log tells."""
+    zoos = {name: engine.zoo for name, engine in engines.items()}
+    return gauges(status) | carbon_gauges(status, zoos)
+
+
+def readiness_gauges(found: Readiness) -> dict[Series, float]:
+    """Give the state of the worker that is asked."""
+    return {
+        Series("messplus_up"): float(found is not Readiness.ABSENT),
+        Series("messplus_degraded"): float(found is Readiness.DEGRADED),
+    }
+
+
+class _Told(Collector):
+    """Metrics that are known by now, in the form that a registry asks for."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def _families(found: Mapping[Series, float]) -> Iterable[Metric]:
+    """Group the series by metric: those of one have the same labels, and stand together."""
+    families: dict[str, GaugeMetricFamily] = {}
+    for series, value in found.items():
+        names = [name for name, _ in series.labels]
+        family = families.setdefault(
+            series.metric, GaugeMetricFamily(series.metric, MEANINGS[series.metric], labels=names)
+        )
+        family.add_metric([text for _, text in series.labels], value)
+    return families.values()
+
+
+def _counted(counts: Mapping[str, float]) -> dict[Series, float]:
+    failures = {
+        Series.of("messplus_counter", name=name): float(count)
+        for name, count in counters_of(counts).items()
+    }
+    encoder = {
+        Series(f"messplus_encoder_{name}"): value for name, value in measured_of(counts).items()
+    }
+    return failures | encoder
+
+
+# What the calls of a zoo that counts in joules have emitted, where its electricity is known.
+
+
+def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[Series, float]:
+    """Give the grams of CO2e of each service level whose cost and carbon are known."""
+    found = {}
+    for level in status.levels:
+        grams = _grams_per_joule(zoos.get(level.zoo))
+        if grams is not None and level.overall.cost.total is not None:
+            whose = {"zoo": level.zoo, "service_level": level.service_level}
+            series = Series.of("messplus_carbon_grams", **whose)
+            found[series] = grams * level.overall.cost.total
+    return found
+
+
+def _grams_per_joule(zoo: Zoo | None) -> float | None:
+    """Find a zoo's grams per joule: None in a zoo of dollars too, whose carbon is refused."""
+    electricity = zoo.settings.electricity if zoo is not None else None
+    return None if electricity is None else electricity.grams_per_joule
+
+
+# How far prices have followed the energy that is measured in service.
+
+
+def price_gauges(engines: Mapping[str, Engine]) -> dict[Series, float]:
+    """Give the factor of each candidate whose energy is measured."""
+    return {
+        Series.of("messplus_price_factor", zoo=zoo, candidate=candidate): factor
+        for zoo, engine in engines.items()
+        for candidate, factor in engine.price_factors.items()
+    }

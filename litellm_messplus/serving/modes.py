@@ -1,0 +1,307 @@
+"""The modes of the zoos as they hold now: read at a start, followed, changed by administrators, and
+returned to watching where the promise or the service suffers."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.tasks import Periodic
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.observed import ObservedLog
+from litellm_messplus.store.zoo_modes import FILE, WAY_BACK, ModeRow
+from litellm_messplus.switching.forecast import forecast
+from litellm_messplus.switching.modes import Mode, ZooMode
+from litellm_messplus.switching.way_back import Mark, missed_too_often, reason_to_return
+
+logger = logging.getLogger("litellm_messplus")
+
+FOLLOW_SECONDS = 1.0
+"""Between two looks at what others changed."""
+MOST_MARKS = 4000
+"""Requests of which a worker remembers whether they were routed."""
+ANSWER_SECONDS = 5.0
+"""How long the database may take to tell."""
+READING_SECONDS = 10.0
+"""How long reading both may take, where a change does not depend on it."""
+
+
+class StaleRevisionError(MessplusError):
+    """Somebody else has changed the mode of a zoo since it was read."""
+
+
+class LiveModes:
+    """The modes by zoo: ``now`` are those that hold, ``files`` those of the configuration, and
+    ``rows`` what the database said last. A database that is silent changes none. ``marks`` say of
+    the newest requests that were to be routed here, since the last change, whether they were not.
+    """
+
+    def __init__(self, zoos: Mapping[str, ZooSettings]) -> None:
+        self.settings = zoos
+        self.files = {name: zoo.zoo_mode for name, zoo in zoos.items()}
+        self.rows: dict[str, ModeRow] = {}
+        self.now = dict(self.files)
+        self.marks = {name: deque[Mark](maxlen=MOST_MARKS) for name in zoos}
+
+    def learn(self, rows: Mapping[str, ModeRow]) -> None:
+        """Take over what the database says, where it is newer."""
+        for zoo, row in rows.items():
+            now = self.now.get(zoo)
+            if now is not None and row.revision > now.revision:
+                self.rows[zoo] = row
+                self.now[zoo] = replace(row.zoo_mode, holdout=self.files[zoo].holdout)
+                self.marks[zoo].clear()
+                logger.info("zoo %s: %s (%s: %s)", zoo, shown(row.zoo_mode), row.by, row.reason)
+
+
+def shown(mode: ZooMode) -> str:
+    """Write a mode for people."""
+    share = f" of {mode.share:.3g}" if mode.mode is Mode.CANARY else ""
+    return f"{mode.mode}{share}, before {mode.before or 'nothing'}"
+
+
+# What is forecast of routing a zoo, and what its routed requests came to: for the history of modes.
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The forecast as of now, and what the requests came to that were routed since a change, both
+    as JSON; None where nothing was decided aside, or routed."""
+
+    forecast: dict[str, Any] | None = None
+    happened: dict[str, Any] | None = None
+
+
+NOTHING_TOLD = Told()
+
+
+def observed_log(database: AsyncEngine, zoo: str, settings: ZooSettings) -> ObservedLog:
+    """Return the newest requests of a zoo, to be looked at."""
+    levels = (DEFAULT_LEVEL, *settings.service_levels)
+    return ObservedLog(database, zoo, levels)
+
+
+async def told(log: ObservedLog, since: datetime | None) -> Told:
+    """Read both. Raises SQLAlchemyError."""
+    found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
+    happened = await log.happened(since)
+    return Told(
+        found.as_dict() if found.requests else None,
+        happened.as_dict() if happened.requests else None,
+    )
+
+
+async def told_if_possible(
+    log: ObservedLog, since: datetime | None, failed: Callable[[str], None]
+) -> Told:
+    """Read both for a change that must not wait for them: neither where that fails, of which
+    ``failed`` is told in words."""
+    try:
+        async with asyncio.timeout(READING_SECONDS):
+            return await told(log, since)
+    except Exception:
+        failed("a change of a mode is logged without its forecast")
+        return Told()
+
+
+# What changes a mode.
+
+
+async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
+    """Read the modes at a start; a value of the file that has changed since comes first.
+
+    Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer.
+    """
+    rows = await zoo_modes.newest(database)
+    for zoo, wanted in modes.files.items():
+        row = rows.get(zoo)
+        is_new = wanted.mode is not Mode.ON if row is None else _was_other(row, wanted)
+        if is_new:
+            reason = "as configured" if row is None else "the configuration has changed"
+            log = observed_log(database, zoo, modes.settings[zoo])
+            told = await told_if_possible(log, None if row is None else row.at, logger.exception)
+            await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason, told))
+    modes.learn(await zoo_modes.newest(database))
+
+
+def _was_other(row: ModeRow, wanted: ZooMode) -> bool:
+    return row.file_fingerprint != wanted.fingerprint
+
+
+def _next(
+    zoo: str,
+    row: ModeRow | None,
+    wanted: ZooMode,
+    file: ZooMode,
+    by: str,
+    reason: str,
+    told: Told,
+) -> ModeRow:
+    return ModeRow(
+        zoo=zoo,
+        revision=1 if row is None else row.revision + 1,
+        mode=wanted.mode,
+        share=wanted.share,
+        before=wanted.before,
+        by=by,
+        reason=reason,
+        at=datetime.now(UTC),
+        file_fingerprint=file.fingerprint,
+        forecast=told.forecast,
+        happened=told.happened,
+    )
+
+
+class ModeChanges:
+    """The changes of modes, those of others and those made here: one a worker."""
+
+    def __init__(self, database: AsyncEngine, modes: LiveModes, counters: Counters) -> None:
+        self._database = database
+        self._modes = modes
+        self._counters = counters
+
+    def start(self, periodic: Periodic) -> None:
+        """Begin to follow, in the running event loop."""
+        failed = "the modes of the zoos were not read"
+        periodic.every(FOLLOW_SECONDS, self.look, "modes_unread", failed)
+
+    async def look(self) -> None:
+        """Take over what others changed. Raises SQLAlchemyError or TimeoutError."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            self._modes.learn(await zoo_modes.newest(self._database))
+
+    async def change(
+        self,
+        zoo: str,
+        wanted: ZooMode,
+        by: str,
+        reason: str,
+        told: Told = NOTHING_TOLD,
+    ) -> ModeRow:
+        """Write a change of the revision in ``wanted``, with what is ``told`` as of now: the
+        forecast, and what happened under that revision.
+
+        Raises StaleRevisionError where it is not the newest one any more, and SQLAlchemyError or
+        TimeoutError where the database does not take it.
+        """
+        await self.look()
+        newest = self._modes.now[zoo].revision
+        file = self._modes.files[zoo]
+        row = _next(zoo, self._modes.rows.get(zoo), wanted, file, by, reason, told)
+        if wanted.revision != newest or not await zoo_modes.append(self._database, row):
+            raise StaleRevisionError(
+                f"revision {wanted.revision} of zoo {zoo} is not its newest any more: read it again"
+            )
+        self._modes.learn({zoo: row})
+        return row
+
+
+# The automatic way back: whether a zoo must return to what served before, and who is informed.
+
+LOOK_SECONDS = 30.0
+"""Between two looks. The tests allow any number of them."""
+WEBHOOK_TRIES = 3
+WEBHOOK_SECONDS = 10.0
+"""How long the address may take, each time that it is tried."""
+
+
+class WayBack:
+    """The watch over zoos that have something to return to, one a worker: of several that see a
+    reason, the first to write it returns the zoo, for all. It stays so until an administrator acts.
+    """
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        modes: LiveModes,
+        changes: ModeChanges,
+        counters: Counters,
+        webhook: str | None,
+    ) -> None:
+        self._database = database
+        self._engines = engines
+        self._modes = modes
+        self._changes = changes
+        self._counters = counters
+        self._webhook = webhook
+
+    def start(self, periodic: Periodic) -> None:
+        """Begin to look, in the running event loop."""
+        failed = "nobody looked for a way back"
+        periodic.every(LOOK_SECONDS, self.look, "way_back_failures", failed, first=LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Return the zoos that must. Raises SQLAlchemyError or TimeoutError."""
+        for zoo, mode in dict(self._modes.now).items():
+            if mode.can_return:
+                reason = await self._reason(zoo)
+                if reason is not None:
+                    await self._return(zoo, mode, reason)
+
+    async def _reason(self, zoo: str) -> str | None:
+        found = missed_too_often(list(self._modes.marks[zoo]))
+        if found is not None:
+            return found
+        served = await self._log(zoo).served(self._since(zoo))
+        return await asyncio.to_thread(reason_to_return, served)
+
+    def _log(self, zoo: str) -> ObservedLog:
+        return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
+
+    def _unread(self, words: str) -> None:
+        self._counters.failure("forecasts_unread", words)
+
+    def _since(self, zoo: str) -> datetime | None:
+        row = self._modes.rows.get(zoo)
+        return None if row is None else row.at
+
+    async def _return(self, zoo: str, mode: ZooMode, reason: str) -> None:
+        wanted = replace(mode, mode=Mode.WATCH)
+        told = await told_if_possible(self._log(zoo), self._since(zoo), self._unread)
+        try:
+            row = await self._changes.change(zoo, wanted, WAY_BACK, reason, told)
+        except StaleRevisionError:
+            return  # another worker was first, or an administrator
+        self._counters.add("zoos_returned")
+        logger.warning(
+            "zoo %s returned to %s: %s; resume with: messplus zoo %s --mode %s",
+            *(zoo, mode.before, reason, zoo, mode.mode),
+        )
+        if self._webhook is not None:
+            await self._tell(self._webhook, _event(row, mode))
+
+    async def _tell(self, address: str, event: dict[str, Any]) -> None:
+        """Send it to the operator's address, a few times where that fails."""
+        for number in range(1, WEBHOOK_TRIES + 1):
+            try:
+                async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS) as client:
+                    (await client.post(address, json=event)).raise_for_status()
+                return
+            except httpx.HTTPError:
+                self._counters.failure("webhook_failures", f"try {number} to tell of a return")
+                await asyncio.sleep(number)
+
+
+def _event(row: ModeRow, was: ZooMode) -> dict[str, Any]:
+    """Describe a return for a webhook."""
+    return {
+        "event": "zoo_returned",
+        "zoo": row.zoo,
+        "from": was.mode.value,
+        "before": row.before,
+        "reason": row.reason,
+        "revision": row.revision,
+        "at": row.at.isoformat(),
+        "text": f"zoo {row.zoo} returned to {row.before}: {row.reason}",
+    }

@@ -1,0 +1,163 @@
+"""Requests that this process decided lately: for retries, headers, outcomes and prompt feedback."""
+
+import asyncio
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.conversations.line import Place
+from litellm_messplus.labels.source import Asked
+from litellm_messplus.records import CallRecord, RequestRecord, new_id
+from litellm_messplus.rows import without_words
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.vocabulary import CallStatus
+from litellm_messplus.serving.deployments.gates import Needs
+from litellm_messplus.serving.holding.holds import Pin
+from litellm_messplus.store.answered import author
+
+# Who wrote the answers that LiteLLM's response cache repeats.
+#
+# The cache keeps an answer under what was asked, whichever candidate answered: the router's choice
+# for a repeated request says nothing of who wrote what the user gets. The answer's id does.
+
+REMEMBERED = 4096
+"""Answers, the newest; the others are looked up in the log."""
+LOOKUP_SECONDS = 0.5
+"""How long a repeated answer waits for a database that does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The author of an answer. ``candidate`` is None outside the zoo; all are None where nobody
+    knows."""
+
+    candidate: str | None
+    deployment_id: str | None
+    model: str | None
+
+    @property
+    def name(self) -> str | None:
+        """The author as the headers say it: LiteLLM's id of the deployment where it is no
+        candidate."""
+        return self.candidate or self.deployment_id
+
+
+UNKNOWN = Author(None, None, None)
+
+
+class Authors:
+    """The authors of this process's newest answers, and of all that the log holds."""
+
+    def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
+        self._database = database
+        self._authors: Bounded[tuple[str, str], Author] = Bounded(remembered)
+
+    def __len__(self) -> int:
+        return len(self._authors)
+
+    def wrote(self, zoo: str, call: CallRecord) -> None:
+        """Remember a call that a model answered; a repetition is passed over."""
+        if call.is_cache_hit or call.status is not CallStatus.SUCCESS or call.response_id is None:
+            return
+        key = zoo, call.response_id
+        self._authors[key] = Author(call.candidate, call.deployment_id, call.model)
+
+    async def of(self, zoo: str, response_id: str | None) -> Author | None:
+        """Find the author of the zoo's answer with that id; None where no call is known by it.
+
+        Raises TimeoutError or sqlalchemy.exc.SQLAlchemyError where the log cannot be asked.
+        """
+        if response_id is None:
+            return None
+        found = self._authors.get((zoo, response_id))
+        if found is not None:
+            return found
+        row = await asyncio.wait_for(author(self._database, zoo, response_id), LOOKUP_SECONDS)
+        return None if row is None else Author(*row)
+
+
+METADATA_KEY = "messplus"
+
+
+@dataclass(slots=True)
+class OpenRequest:
+    """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
+    there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
+    known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
+    the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
+    ``place`` is where it stands in a conversation, None where those are not held, and ``pin`` who
+    holds it. ``unlogged`` logs a request whose choice is still being worked out aside, None of any
+    other. ``before`` is what serves it, None where the router chooses. ``secret`` is told to no
+    client."""
+
+    record: RequestRecord
+    ranking: tuple[str, ...]
+    asked: Asked | None = None
+    needs: Needs | None = None
+    barred: frozenset[str] = frozenset()
+    tried: set[str] = field(default_factory=set)
+    author: Author | None = None
+    response_id: str | None = None
+    unlogged: Callable[[], None] | None = None
+    before: str | None = None
+    attempts: int = 0
+    place: Place | None = None
+    pin: Pin | None = None
+    secret: str = field(default_factory=new_id)
+
+    def ensure_logged(self) -> None:
+        """Have the request logged, if it is not yet: before anything is logged about it."""
+        if self.unlogged is not None:
+            self.unlogged()
+
+    def release_asked(self) -> Asked | None:
+        """Hand over what was asked, and keep it no longer: an open request is kept long after."""
+        asked, self.asked = self.asked, None
+        return asked
+
+
+class OpenRequests:
+    """The open requests of this process, a bounded number: what is forgotten here is in the
+    database."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._by_id: Bounded[str, OpenRequest] = Bounded(remembered)
+
+    def add(self, opened: OpenRequest, metadata: MutableMapping[str, Any]) -> None:
+        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again.
+
+        The prompt's text is not remembered: thousands of them would fill the memory.
+        """
+        opened.record = without_words(opened.record)
+        metadata[METADATA_KEY] = {
+            "request_id": opened.record.request_id,
+            "secret": opened.secret,
+        }
+        self._by_id[opened.record.request_id] = opened
+
+    def get(self, metadata: object, litellm_call_id: str | None) -> OpenRequest | None:
+        """Find the request that the metadata of a hook belongs to.
+
+        A client can write into the metadata, and choose the id of its call: with those of a
+        request that it made before it would be served by that decision, and not be logged. So the
+        mark holds what it cannot know.
+        """
+        mark = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
+        if not isinstance(mark, dict):
+            return None
+        request_id = mark.get("request_id")
+        found = self._by_id.get(request_id) if isinstance(request_id, str) else None
+        if found is None or found.record.asker.litellm_call_id != litellm_call_id:
+            return None
+        return found if mark.get("secret") == found.secret else None
+
+    def find(self, given: str) -> Iterator[OpenRequest]:
+        """Yield those whose own id, LiteLLM call id or response id is ``given``, newest first."""
+        direct = self._by_id.get(given)
+        if direct is not None:
+            yield direct
+        for opened in reversed(self._by_id.values()):
+            if given in (opened.record.asker.litellm_call_id, opened.response_id):
+                yield opened

@@ -1,0 +1,105 @@
+"""What LiteLLM calls: the hooks, each of which lets the request through whatever happens here."""
+
+from typing import Any
+
+from litellm.integrations.custom_logger import CustomLogger
+
+from litellm_messplus.serving import litellm_seam
+from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.surfaces.request import asking_key
+from litellm_messplus.switching.way_back import Mark
+
+
+class MessplusPlugin(CustomLogger):  # type: ignore[misc]
+    """The plugin of one worker process. Hooks are found by LiteLLM on the class, parameters by
+    their names."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.parts = parts
+        self.engines = parts.engines
+        self.counters = parts.counters
+
+    def start(self) -> None:
+        """Begin writing the log, in the running event loop, and warm the encoder up."""
+        self.parts.start()
+
+    def attach(self) -> None:
+        """Join the running proxy: its routes and its shutdown."""
+        litellm_seam.proxy_app().include_router(self.parts.routes())
+        litellm_seam.before_shutdown(self.close)
+
+    async def close(self) -> None:
+        """Let exploration calls and log events finish, then write everything."""
+        await self.parts.close()
+
+    async def async_filter_deployments(
+        self,
+        model: str,
+        healthy_deployments: list[Any],
+        messages: list[Any] | None,
+        request_kwargs: dict[str, Any] | None = None,
+        parent_otel_span: Any = None,
+    ) -> list[Any]:
+        """Rank the healthy deployments of a zoo. On any failure LiteLLM's own choice stands."""
+        try:
+            engine = self.engines.get(model)
+            if engine is None:
+                return healthy_deployments
+            ranking = list(
+                await self.parts.router.route(engine, healthy_deployments, messages, request_kwargs)
+            )
+            self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
+            return ranking
+        except Exception:
+            self.parts.modes.marks[model].append(Mark(asking_key(request_kwargs), is_missed=True))
+            self.counters.failure("routing_failures", "a request was not routed")
+        return healthy_deployments
+
+    async def async_post_call_response_headers_hook(
+        self,
+        data: dict[str, Any],
+        user_api_key_dict: Any,
+        response: Any,
+        request_headers: dict[str, str] | None = None,
+        litellm_call_info: dict[str, Any] | None = None,
+    ) -> dict[str, str] | None:
+        """Tell the client what served and the request's id; its conversation is there from now
+        on."""
+        try:
+            return await self.parts.served.headers(data, response, litellm_call_info or {})
+        except Exception:
+            self.counters.failure("header_failures", "an answer went without our headers")
+            return None
+
+    async def async_log_success_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Record that the served call has ended, after retries and fallbacks; streams at their
+        end."""
+        try:
+            await self.parts.served.succeeded(kwargs, response_obj)
+        except Exception:
+            self.counters.failure("outcome_failures", "a served call was not recorded")
+
+    async def async_log_failure_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Learn from an attempt that has failed; a retry or a fallback may follow."""
+        try:
+            self.parts.served.attempt_failed(kwargs)
+        except Exception:
+            self.counters.failure("refusal_failures", "a refusal was not learned from")
+
+    async def async_post_call_failure_hook(
+        self,
+        request_data: dict[str, Any],
+        original_exception: Exception,
+        user_api_key_dict: Any,
+        traceback_str: str | None = None,
+    ) -> None:
+        """Record that the user got an error: every retry and fallback has failed."""
+        try:
+            self.parts.served.failed(request_data, original_exception)
+        except Exception:
+            self.counters.failure("outcome_failures", "a failed request was not recorded")

@@ -1,0 +1,140 @@
+"""Reading one request before it is decided: its promise, its words, its features in time."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.encoders.batcher import Encoding
+from litellm_messplus.encoders.service import FeatureService
+from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.deployments.deployment import Deployment, candidate_of
+from litellm_messplus.serving.deployments.gates import Admission, Gates, Needs
+from litellm_messplus.serving.deployments.metering import PromptTokens
+from litellm_messplus.serving.surfaces.request import IncomingRequest, may_act
+from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.schema import DEFAULT_LEVEL
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.switching.modes import Trial
+
+# Which promise a request counts towards: its key's, else its team's, else the zoo's own.
+
+NAME_KEY = "messplus_service_level"
+
+
+def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> ServiceLevel:
+    """Find the level that the key's or team's metadata names; count and log an unknown name.
+
+    Only what the operator wrote on the key or the team counts, never what the client sends.
+    """
+    name = _named(metadata.get("user_api_key_metadata")) or _named(
+        metadata.get("user_api_key_team_metadata")
+    )
+    if name is None:
+        return zoo.levels[DEFAULT_LEVEL]
+    level = zoo.levels.get(name)
+    if level is None:
+        counters.failure(
+            "unknown_service_levels",
+            f"no service level {name!r} in zoo {zoo.name!r}: the default one is used",
+        )
+        return zoo.levels[DEFAULT_LEVEL]
+    return level
+
+
+def _named(metadata: object) -> str | None:
+    found = metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
+    return None if found is None else str(found)
+
+
+# What is read of a request while it waits.
+
+FEATURES_SHARE = 0.8
+"""Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
+decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """A request as the road begins: the healthy ``deployments``, the promise that it counts
+    towards, and its arm."""
+
+    engine: Engine
+    deployments: Sequence[Deployment]
+    request: IncomingRequest
+    request_id: str
+    level: ServiceLevel
+    trial: Trial
+
+    @property
+    def zoo(self) -> Zoo:
+        return self.engine.zoo
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """A request, and the question that it asks the engine; ``encoding`` is None where its features
+    did not come in time, for which it waited ``encode_seconds``. ``needs`` is what the gates ask
+    for, None in a zoo without, and ``admission`` their answer."""
+
+    intake: Intake
+    question: Question
+    encoding: Encoding | None
+    encode_seconds: float
+    needs: Needs | None
+    admission: Admission
+
+    @property
+    def features(self) -> Features | None:
+        return None if self.encoding is None else self.encoding.features
+
+
+class RequestReader:
+    """A reader that waits for features until the decision is nearly due, then goes without."""
+
+    def __init__(
+        self,
+        features: FeatureService,
+        prompt_tokens: PromptTokens,
+        gates: Gates,
+        *,
+        deadline_seconds: float,
+    ) -> None:
+        self._features = features
+        self._prompt_tokens = prompt_tokens
+        self._gates = gates
+        self._deadline_seconds = deadline_seconds
+
+    async def read(self, intake: Intake) -> ReadRequest:
+        """Read a request. Any candidate with a healthy deployment that can take it may serve it;
+        where there are none, all are asked for, since a retry may find a deployment after all."""
+        started = time.perf_counter()
+        zoo, request, deployments = intake.zoo, intake.request, intake.deployments
+        conversation = request.conversation
+        length = len(conversation.text)
+        waiting = time.perf_counter()
+        allowed = FEATURES_SHARE * self._deadline_seconds - (waiting - started)
+        encoding = await self._features.features(conversation, allowed)
+        encode_seconds = time.perf_counter() - waiting
+        needs = self._gates.needs(request) if zoo.settings.gates else None
+        admission = await self._gates.admit(zoo, request, needs, deployments)
+        there = frozenset(zoo.present)
+        healthy = there.intersection(map(candidate_of, deployments))
+        able = there.intersection(admission.eligible or ()) or healthy
+        question = Question(
+            intake.request_id,
+            intake.level,
+            Prompt(None if encoding is None else encoding.features, read_surface(conversation)),
+            length,
+            tuple(name for name in zoo.present if name in able or not able),
+            request.most_completion_tokens,
+            self._prompt_tokens.count(zoo.name, conversation),
+            is_gated=admission.eligible is not None,
+            at=time.time(),
+            is_alone=may_act(request),
+        )
+        return ReadRequest(intake, question, encoding, encode_seconds, needs, admission)

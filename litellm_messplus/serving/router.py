@@ -1,0 +1,244 @@
+"""The road of a request: LiteLLM's healthy deployments in, a ranking out; logged and explored.
+
+What serves as before goes on at once, and takes the same road in a task: nobody waits for it.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.journal import Journal
+from litellm_messplus.labels.source import LabelDesk
+from litellm_messplus.records import RequestRecord, new_id
+from litellm_messplus.rows import without_words
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.serving.before import Arms, known_before, served_before, shadow_level
+from litellm_messplus.serving.decided import RequestDecider, in_shadow
+from litellm_messplus.serving.deployments import deployment
+from litellm_messplus.serving.deployments.deployment import Deployment, deployment_id
+from litellm_messplus.serving.deployments.gates import Gates
+from litellm_messplus.serving.deployments.live_zoos import LiveZoos
+from litellm_messplus.serving.explorer import Explorer
+from litellm_messplus.serving.feedback import NextTurnFeedback
+from litellm_messplus.serving.labelling import judged_request
+from litellm_messplus.serving.litellm_seam import target_order
+from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.serving.reading import Intake, service_level
+from litellm_messplus.serving.surfaces.answers import deployment_of_response
+from litellm_messplus.serving.surfaces.request import (
+    IncomingRequest,
+    continued_response,
+    read_request,
+)
+
+MOST_WAITING = 256
+"""Requests that are decided in shadow at once, in one worker; of more, nothing is worked out."""
+CLOSE_SECONDS = 5.0
+"""Seconds that a stop waits for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """The parts that learn of a request: the log, the sources of labels, and the calls unseen by
+    the user."""
+
+    journal: Journal
+    desk: LabelDesk
+    explorer: Explorer
+    feedback: NextTurnFeedback
+
+    def arrived(self, request: IncomingRequest) -> None:
+        """Take the feedback on an earlier request that this one brings along."""
+        self.feedback.take(request)
+
+    def decided(
+        self,
+        opened: OpenRequest,
+        record: RequestRecord,
+        request: IncomingRequest,
+        called: Sequence[str],
+    ) -> None:
+        """Log a decision, keep the request for the sources of labels of its zoo, and begin the
+        calls to the candidates that no user sees."""
+        if self.desk.is_watched(record.zoo):
+            opened.asked = judged_request(record, request)
+        self.journal.write(record)
+        self.explorer.start(opened, called, request)
+
+
+class RequestRouter:
+    """The router of requests, without a state of its own beyond the requests that are open."""
+
+    def __init__(
+        self,
+        live: LiveZoos,
+        arms: Arms,
+        decider: RequestDecider,
+        gates: Gates,
+        open_requests: OpenRequests,
+        listeners: Listeners,
+        counters: Counters,
+    ) -> None:
+        self._live = live
+        self._arms = arms
+        self._decider = decider
+        self._gates = gates
+        self._open = open_requests
+        self._listeners = listeners
+        self._counters = counters
+        self._shadows = Tasks(MOST_WAITING)
+        self._deciding: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
+
+    async def route(
+        self,
+        engine: Engine,
+        deployments: Sequence[Deployment],
+        messages: Sequence[Mapping[str, Any]] | None,
+        kwargs: Mapping[str, Any] | None,
+    ) -> Sequence[Deployment]:
+        """Order the deployments of the engine's zoo as they are to be tried.
+
+        Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
+        Where there are none, LiteLLM refuses the request: it is logged all the same, and so is one
+        whose decision took too long, which is not followed then.
+        """
+        self._live.notice(engine, deployments)
+        target = deployment.exploration_target.get()
+        if target is not None:
+            return deployment.only(deployments, target, deployment.exploration_barred.get())
+        if self._live.passes(engine, deployments):
+            return deployments
+        request = read_request(messages, kwargs)
+        if request is None or (request.continues and not self._decider.holds(engine.zoo.name)):
+            return _continued(deployments, kwargs)
+        order = target_order(request.kwargs)
+        opened = self._open.get(request.metadata, request.litellm_call_id)
+        if opened is None:
+            opened = await self._begin(engine, deployments, request)
+        else:
+            opened.tried.update(_failed(request))
+            if opened.before is None:
+                admission = await self._gates.admit(
+                    engine.zoo, request, opened.needs, deployments, opened.tried
+                )
+                opened.barred = admission.barred
+        if opened.before is not None:
+            return served_before(deployments, opened.before, opened.tried, order)
+        barred, pin = opened.barred, opened.pin
+        if order is not None:
+            return deployment.best_of_order(deployments, opened.ranking, order, barred)
+        if not (opened.ranking or opened.tried or barred):  # too late: LiteLLM's own choice
+            return deployments
+        left = deployments if pin is None else pin.among(deployments)
+        ranked = deployment.ranked(left, opened.ranking, opened.tried, barred)
+        return ranked if pin is None else pin.first(ranked, opened.tried)
+
+    async def close(self) -> None:
+        """Wait for what is decided in shadow, but not for ever."""
+        await self._shadows.close(CLOSE_SECONDS)
+
+    async def _begin(
+        self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> OpenRequest:
+        """Open a request: at once where it is served as before, else when it is decided."""
+        zoo = engine.zoo
+        level = service_level(zoo, request.metadata, self._counters)
+        trial, before = self._arms.arm(zoo.name, request)
+        intake = Intake(engine, deployments, request, new_id(), level, trial)
+        if before is not None:
+            return self._serve_before(intake, before)
+        if engine.encoder.is_fast and not zoo.settings.gates:  # nobody waits
+            return await self._serve(intake)
+        # Where a second attempt comes while the first still waits, it gets the same decision.
+        key = (request.litellm_call_id, id(request.metadata))
+        async with self._deciding.setdefault(key, asyncio.Lock()):
+            opened = self._open.get(request.metadata, request.litellm_call_id)
+            return opened or await self._serve(intake)
+
+    async def _serve(self, intake: Intake) -> OpenRequest:
+        """Decide a request that waits for it, and announce that."""
+        decided = await self._decider.decide(intake)
+        read, record = decided.read, self._decider.recorder.decided(decided)
+        if read.encoding is None:
+            self._counters.add("features_late")
+        opened = OpenRequest(
+            record,
+            decided.ranking,
+            needs=read.needs,
+            barred=read.admission.barred,
+            place=None if decided.standing is None else decided.standing.place,
+            pin=decided.pin,
+        )
+        self._open.add(opened, intake.request.metadata)
+        self._listeners.arrived(intake.request)
+        explored = decided.choice.decision.explored if decided.dropped is None else ()
+        self._listeners.decided(opened, record, intake.request, explored)
+        return opened
+
+    def _serve_before(self, intake: Intake, before: str) -> OpenRequest:
+        """Open a request that is served as before, and have it decided in a task. It is logged
+        once: with the choice, or without, where its call ends before there is one, or nobody is to
+        work it out."""
+        request, is_due = intake.request, self._arms.is_due(intake.zoo, intake.request_id)
+        intake = replace(intake, level=shadow_level(intake.level))
+        if is_due:
+            intake = replace(intake, trial=self._arms.drawn(intake.zoo, request, intake.trial))
+        record = self._decider.recorder.undecided(intake, known_before(before, intake.deployments))
+        opened = OpenRequest(record, (), before=before)
+        opened.unlogged = partial(self._give_up, opened)
+        self._open.add(opened, request.metadata)
+        self._listeners.arrived(request)
+        if not is_due:
+            opened.ensure_logged()
+            return opened
+        # LiteLLM goes on to change its arguments, for the call that it makes of them.
+        kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
+        if self._shadows.start(self._shadow(kept, opened), "shadow") is None:
+            self._counters.add("asides_dropped")
+            opened.ensure_logged()
+        return opened
+
+    async def _shadow(self, intake: Intake, opened: OpenRequest) -> None:
+        """Decide a request that is served as before, and call the sampled model."""
+        serves = opened.record.chosen
+        try:
+            decided = await self._decider.decide(intake)
+            if opened.unlogged is None:
+                intake.engine.forget(intake.request_id)
+                self._counters.add("asides_late")
+                return
+            record = self._decider.recorder.decided(decided)
+            called = self._arms.sampled(decided, record, serves)
+            record = in_shadow(record, decided, serves, called)
+            opened.needs, opened.barred = decided.read.needs, decided.read.admission.barred
+            opened.record, opened.unlogged = without_words(record), None
+            self._listeners.decided(opened, record, intake.request, called)
+        except Exception:
+            intake.engine.forget(intake.request_id)
+            self._counters.failure("aside_failures", "a request was not decided in shadow")
+            opened.ensure_logged()
+
+    def _give_up(self, opened: OpenRequest) -> None:
+        """Log a request without a choice."""
+        opened.unlogged = None
+        self._listeners.journal.write(opened.record)
+
+
+def _continued(
+    deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
+) -> Sequence[Deployment]:
+    """Pass through what is not routed: where no conversations are held, a response that continues
+    another stays where that one was answered."""
+    earlier = None if kwargs is None else continued_response(kwargs)
+    return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
+
+
+def _failed(request: IncomingRequest) -> list[str]:
+    """Return the deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
+    last = request.metadata.get("model_info")
+    return [deployment_id({"model_info": last})] if isinstance(last, Mapping) else []

@@ -1,0 +1,307 @@
+"""Starting inside the proxy: the configuration, the database, the engines, then the plugin.
+
+LiteLLM imports its callbacks from a plain function while its event loop already runs, so what
+must be awaited before the first request (migrations, restoring the state) runs in a thread with a
+loop of its own."""
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine
+from threadpoolctl import threadpool_limits
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.encoders.process import load_for_requests
+from litellm_messplus.learning.projections import save_rules
+from litellm_messplus.restore import keep_new, restore
+from litellm_messplus.runtime.counters import end_process, version
+from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.serving.buying import idle_reasons
+from litellm_messplus.serving.checking import honoured
+from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.deployments import capabilities
+from litellm_messplus.serving.deployments.metering import PromptTokens
+from litellm_messplus.serving.litellm_seam import proxy_configuration
+from litellm_messplus.serving.modes import LiveModes, adopt
+from litellm_messplus.serving.plugin import MessplusPlugin
+from litellm_messplus.settings.labels import BuyingSettings
+from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.store import log
+from litellm_messplus.store.answered import read_conversation_key
+from litellm_messplus.store.database import create_engine, explained, migrate
+
+# Opening the database at a start: at this code's version, and the engines restored from it.
+
+CONNECT_SECONDS = 10.0
+"""How long a database may take to answer at all: asyncpg would wait a minute."""
+
+
+class Opened(NamedTuple):
+    """The outcome of opening the database: up to which position the engines are restored, and the
+    key of the digests, without which nobody would hold the first requests."""
+
+    position: int
+    conversation_key: bytes
+
+
+async def open_database(
+    settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes | None = None
+) -> Opened:
+    """Migrate it, bring the engines to the end of its log, and the modes to what holds.
+
+    Raises ConfigurationError where it cannot be used, DatabaseAwayError where it does not answer
+    now. The engines are then to be restored anew.
+    """
+    database = create_engine(settings.database)
+    try:
+        with explained(database):
+            await _reach(database)
+            await migrate(database)
+            await save_rules(
+                database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
+            )
+            await adopt(database, modes or LiveModes(settings.zoos))
+            for engine in engines.values():
+                engine.resume(engine.empty_state())
+            await _mend(database)
+            position = await restore(database, engines)
+            for engine in engines.values():
+                await keep_new(database, engine, position)
+            return Opened(position, await read_conversation_key(database))
+    finally:
+        await database.dispose()
+
+
+async def _mend(database: AsyncEngine) -> None:
+    behind = await log.mend_head(database)
+    if behind is not None:
+        logger.warning(
+            "log_head said that the log ends at %d, and it has newer records (was a backup put "
+            "back in part?): it is moved up to them; `messplus verify` says whether more is wrong",
+            behind,
+        )
+
+
+async def _reach(database: AsyncEngine) -> None:
+    async with asyncio.timeout(CONNECT_SECONDS), database.connect():
+        pass
+
+
+# A start while the database is away: LiteLLM serves as without the plugin, until it is there.
+
+logger = logging.getLogger("litellm_messplus")
+
+RETRY_SECONDS = 5.0
+
+OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
+"""Restores the engines, in any event loop."""
+
+
+def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
+    """Take every zoo away from the plugin until the database is there, then begin."""
+    engines, plugin.engines = plugin.engines, {}
+    plugin.counters.add("database_awaited")
+
+    async def join() -> None:
+        opened = await _opened(plugin, open_database)
+        plugin.parts.begin_at(opened.position)
+        plugin.parts.line_log.begin(opened.conversation_key)
+        plugin.start()
+        plugin.engines = engines
+        logger.warning("the database is there: requests are routed from now on")
+
+    plugin.parts.tasks.start(join(), "joining")
+
+
+async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:
+    """Open the database, and try until it works. In a thread with a loop of its own: a long log
+    takes long to fold."""
+    while True:
+        await asyncio.sleep(RETRY_SECONDS)
+        try:
+            return await asyncio.to_thread(lambda: asyncio.run(open_database()))
+        except Exception:
+            plugin.counters.failure("database_awaited", "the database is not there yet")
+
+
+# One line in the proxy's log at its start: what is on.
+
+PACKAGE = logging.getLogger("litellm_messplus")
+FORMAT = "%(asctime)s - messplus:%(levelname)s: %(message)s"
+TIME = "%H:%M:%S"
+"""Both as LiteLLM's own lines."""
+OWN_CHECKS = ("complete", "json_schema", "reference")
+
+
+def show_log(package: logging.Logger = PACKAGE) -> None:
+    """Let lines of level INFO be seen, on stderr where nobody has set up logging.
+
+    LiteLLM sets up its own loggers alone. A level that was set for ours stands.
+    """
+    if package.level == logging.NOTSET:
+        package.setLevel(logging.INFO)
+    if not package.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(FORMAT, TIME))
+        package.addHandler(handler)
+
+
+def banner(
+    zoos: Mapping[str, Zoo],
+    *,
+    encoder: str,
+    database: str,
+    position: int | None,
+    measured: int,
+) -> str:
+    """Write the line of the start. ``position`` is where the log ends, None while the database is
+    away; ``measured`` is the number of deployments whose energy is measured."""
+    end = "which is away" if position is None else f"log at {position}"
+    energy = f"of {measured} deployments measured" if measured else "not measured"
+    return (
+        f"litellm-messplus {version()}: {'; '.join(map(_zoo, zoos.values()))}; encoder {encoder}; "
+        f"database {make_url(database).render_as_string()}, {end}; energy {energy}"
+    )
+
+
+def _zoo(zoo: Zoo) -> str:
+    alphas = ", ".join(_promises(zoo))
+    return (
+        f"zoo {zoo.name} ({', '.join(zoo.candidates)}; alpha {alphas}; policy "
+        f"{zoo.settings.policy}; labels {', '.join(_sources(zoo))})"
+    )
+
+
+def _promises(zoo: Zoo) -> Iterator[str]:
+    """Yield the promises; that of requests without a service level goes without a name."""
+    for name, level in zoo.levels.items():
+        yield f"{level.alpha:g}" if name == DEFAULT_LEVEL else f"{name} {level.alpha:g}"
+
+
+def _sources(zoo: Zoo) -> Iterator[str]:
+    """Yield where its labels come from: feedback always may."""
+    labels = zoo.settings.labels
+    yield "feedback"
+    own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
+    for name in (*own, *labels.checks.callables):
+        yield f"check:{name}"
+    if labels.implicit is not None:
+        yield "implicit"
+    if zoo.settings.buy_labels is not None:
+        yield _bought(zoo, zoo.settings.buy_labels)
+
+
+def _bought(zoo: Zoo, buying: BuyingSettings) -> str:
+    rate, how = zoo.settings.label_rate, {"compare": "compared", "grade": "graded"}[buying.how]
+    when = "where needed" if rate is None else f"at {100.0 * rate:g} %"
+    return f"{how} {when} by {buying.judge or zoo.largest}"
+
+
+# The garbage collector's rounds, kept short and rare while requests wait.
+#
+# A round stops the event loop. LiteLLM's modules alone are 800,000 objects, and a full round over
+# them takes 0.1 to 0.4 s: a decision caught in it misses its deadline. What is frozen is in no
+# round, but Python then judges by the few objects left, and at its own threshold full rounds come
+# more often: the rounds took 3 to 5 % of the proxy's CPU, of LiteLLM without the plugin 1.6 %. So
+# the threshold is raised as well, which leaves 0.5 %.
+
+OPERATORS = "PYTHON_GC_THRESHOLD"
+"""LiteLLM's own setting of the thresholds; where it is there, it stands."""
+YOUNG = 5_000
+"""Objects made and not yet freed before a round: more than the requests in flight hold, so that
+most of them are gone by themselves. What waits to be collected stays some MiB."""
+
+
+def freeze_startup_objects() -> None:
+    """Take what is loaded by now out of all rounds, and make the rounds rarer."""
+    gc.collect()
+    gc.freeze()
+    if not os.environ.get(OPERATORS):
+        _, middle, old = gc.get_threshold()
+        gc.set_threshold(YOUNG, middle, old)
+
+
+T = TypeVar("T")
+
+
+def start() -> MessplusPlugin:
+    """Build the plugin for the running proxy; what it cannot honour ends the process with the
+    reason."""
+    try:
+        return _start(proxy_configuration())
+    except ConfigurationError as error:
+        end_process(f"the configuration cannot be honoured.\n  {error}")
+
+
+def _start(config: Mapping[str, Any]) -> MessplusPlugin:
+    # Our matrices are small: on busy cores, threads of BLAS spend far more time than they save.
+    threadpool_limits(limits=1, user_api="blas")
+    show_log()
+    found = honoured(config)
+    settings, zoos, measured = found.settings, found.zoos, found.measured
+    encoder = load_for_requests(settings.encoder)
+    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
+    modes = LiveModes(settings.zoos)
+    opened = _restored(settings, engines, modes)
+    position = None if opened is None else opened.position
+    database = create_engine(settings.database)
+    prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
+    prompt_tokens.warm_up()
+    capabilities.warm_up(
+        [each for each in config.get("model_list") or [] if each.get("model_name") in zoos]
+    )
+    plugin = MessplusPlugin(
+        Parts(
+            settings,
+            encoder,
+            engines,
+            database,
+            position or 0,
+            measured=measured,
+            prompt_tokens=prompt_tokens,
+            modes=modes,
+        )
+    )
+    if opened is None:
+        join_later(plugin, partial(open_database, settings, engines, modes))
+    else:
+        plugin.parts.line_log.begin(opened.conversation_key)
+        plugin.start()
+    plugin.attach()
+    freeze_startup_objects()
+    for reason in idle_reasons(settings.zoos):
+        logger.warning(reason)
+    logger.info(
+        banner(
+            zoos,
+            encoder=encoder.name,
+            database=settings.database,
+            position=position,
+            measured=len(measured),
+        )
+    )
+    return plugin
+
+
+def _restored(
+    settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes
+) -> Opened | None:
+    """Open the database; None where it is away, which may come back."""
+    try:
+        return _run_in_thread(open_database(settings, engines, modes))
+    except DatabaseAwayError as error:
+        logger.warning("starting without the database, which is tried again: %s", error)
+        return None
+
+
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -1,0 +1,184 @@
+"""Who sends a request, and to which conversation it belongs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from litellm_messplus.conversations.lines import IDS
+from litellm_messplus.records import Asker, Names
+from litellm_messplus.serving.surfaces.answers import field
+from litellm_messplus.serving.surfaces.conversation import read_conversation
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.store.rows import storable
+
+# What links a request to its conversation: ids, a session, and the answer before it.
+
+GENERATED = "litellm_session_id_generated"
+"""LiteLLM's mark of a session id that it made itself, another one for each request."""
+ID_NAMES = ("id", "call_id", "tool_call_id", "tool_use_id")
+"""Where the surfaces keep the id of a tool call, in the call and in its result."""
+CALLS = frozenset({"tool_use", "function_call", "custom_tool_call", "function", "custom"})
+RESULTS = frozenset({"tool_result", "function_call_output", "custom_tool_call_output"})
+"""Types of what has one."""
+
+
+def session_named(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+    """Find the session that a client named, in its metadata or beside it; None for one that LiteLLM
+    generated, which no other request has."""
+    if metadata.get(GENERATED):
+        return None
+    found = metadata.get("session_id") or given.get("litellm_session_id")
+    return str(found) if found else None
+
+
+def ids_in(prompt: object) -> tuple[str, ...]:
+    """Collect the newest ids of the tool calls in a prompt of any surface, in their order."""
+    found: dict[str, None] = {}
+    for item in reversed(_items(prompt)):
+        for name in reversed(list(_ids(item))):
+            found.setdefault(name)
+        if len(found) >= IDS:
+            break
+    return tuple(reversed(list(found)))[-IDS:]
+
+
+def ids_given(response: object) -> tuple[str, ...]:
+    """Collect the ids of the tool calls that an answer asks for."""
+    return tuple(name for item in _answer(response) for name in _ids(item))
+
+
+def answer_as_asked(response: object) -> str:
+    """Write the answer as the next prompt will hold it, its tool calls too: the words by which a
+    conversation is told from others with the same question."""
+    read = read_conversation(_answer(response))
+    return "\n".join(turn.text for turn in read.turns)
+
+
+def _answer(response: object) -> list[Any]:
+    """Convert an answer to the messages, or the items, that a client will send back."""
+    response = field(response, "response") or response  # the last event of a responses stream
+    choices = field(response, "choices")
+    if choices:
+        message = field(choices[0], "message")
+        if message is None:
+            return [{"role": "assistant", "content": field(choices[0], "text")}]
+        return [{**_plain(message), "role": "assistant"}]
+    blocks = field(response, "content")
+    if isinstance(blocks, list):
+        return [{"role": "assistant", "content": [_plain(block) for block in blocks]}]
+    return [_plain(item) for item in field(response, "output") or []]
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return dict(value.model_dump(exclude_none=True)) if hasattr(value, "model_dump") else {}
+
+
+def _items(prompt: object) -> Sequence[Any]:
+    return prompt if isinstance(prompt, list | tuple) else ()
+
+
+def _ids(item: object) -> Iterator[str]:
+    """Yield the ids of a message or an item: its own, those of its calls and of its parts."""
+    if isinstance(item, dict) and _is_plain(item):  # as most messages are
+        return
+    if not isinstance(item, Mapping):  # in twenty times the time that asking for a dict takes
+        return
+    kind = item.get("type")
+    if item.get("role") == "tool" or kind in RESULTS or kind in CALLS:
+        # An item of the responses API has an `id` of its own beside that of the call.
+        own = (item.get(name) for name in reversed(ID_NAMES))
+        found = next((name for name in own if isinstance(name, str) and name), None)
+        if found is not None:
+            yield found
+    for inner in (*_items(item.get("tool_calls")), *_items(item.get("content"))):
+        yield from _ids({"type": "function", **inner} if _is_call(inner) else inner)
+
+
+def _is_plain(item: dict[str, Any]) -> bool:
+    """Tell whether a message is words alone."""
+    is_words = isinstance(item.get("content"), str) and item.get("type") is None
+    return is_words and not item.get("tool_calls") and item.get("role") != "tool"
+
+
+def _is_call(inner: object) -> bool:
+    """Detect a tool call of a chat: some clients leave its type out."""
+    return isinstance(inner, Mapping) and "function" in inner
+
+
+# Who asks, by the names that people know, and in which conversation.
+#
+# LiteLLM gathers names in its own metadata of a request: the key's alias, a user, an end user,
+# tags. They are short and no words of a prompt; a client may send the end user and tags, as long
+# and as many as it likes. A conversation is known by its session, else by how it begins.
+
+LONGEST = 255
+"""Characters of a name that are kept."""
+LONGEST_TAG = 64
+"""Characters of a tag that are kept."""
+MOST_TAGS = 16
+"""Tags that are kept, the first."""
+
+
+def asker_of(request: IncomingRequest) -> Asker:
+    """Read who asks, and how."""
+    return Asker(
+        request.litellm_call_id,
+        request.key_hash,
+        request.team_id,
+        request.call_type,
+        request.is_stream,
+    )
+
+
+def names_of(metadata: Mapping[str, Any], *, are_kept: bool) -> Names | None:
+    """Read the names of who asks; None where the operator does not want them kept."""
+    if not are_kept:
+        return None
+    return Names(
+        key_alias=_name(metadata.get("user_api_key_alias")),
+        user_id=_name(metadata.get("user_api_key_user_id")),
+        end_user=_name(metadata.get("user_api_key_end_user_id")),
+        tags=_tags(metadata.get("tags")),
+    )
+
+
+def _name(found: object) -> str | None:
+    return storable(found[:LONGEST]) if isinstance(found, str) and found else None
+
+
+def _tags(found: object) -> tuple[str, ...] | None:
+    """Take the tags in their order, each once."""
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        return None
+    plain = (storable(tag[:LONGEST_TAG]) for tag in found[:MOST_TAGS] if isinstance(tag, str))
+    return tuple(dict.fromkeys(filter(None, plain))) or None
+
+
+LONGEST_OPENING = 20
+"""Messages that are looked through for the first one of a user."""
+
+
+def conversation_of(request: IncomingRequest) -> str:
+    """Return a digest that all requests of a conversation share: of the session that the client
+    named, else of the system's words and the user's first, each within its key."""
+    session = session_named(request.client_metadata, request.kwargs)
+    parts = ["session", session] if session is not None else ["opening", *_opening(request)]
+    digest = blake2b(digest_size=16)
+    for part in (request.key_hash or "", *parts):
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(encoded) + encoded)
+    return digest.hexdigest()
+
+
+def _opening(request: IncomingRequest) -> list[str]:
+    """Read the words up to the first of a user; later turns change nothing in them."""
+    given, surface = request.kwargs, request.surface
+    prompt = given.get(surface.prompt) if request.messages is None else request.messages
+    system = given.get(surface.system) if surface.system else None
+    if isinstance(prompt, list | tuple):
+        roles = [each.get("role") if isinstance(each, dict) else None for each in prompt]
+        first = roles.index("user") + 1 if "user" in roles else LONGEST_OPENING
+        prompt = prompt[: min(first, LONGEST_OPENING)]
+    return [turn.text for turn in read_conversation(prompt, system).turns]

@@ -1,0 +1,199 @@
+"""A request as LiteLLM's router shows it to a filter, read by the record of its surface."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.serving import litellm_seam
+from litellm_messplus.serving.surfaces.conversation import read_conversation
+from litellm_messplus.serving.surfaces.surface import (
+    MESSAGES,
+    OWN_METADATA,
+    PLAIN_METADATA,
+    SURFACES,
+    Surface,
+)
+
+
+@dataclass(frozen=True)
+class IncomingRequest:
+    """One request of a surface that is routed. ``metadata`` is LiteLLM's own, and mutable."""
+
+    surface: Surface
+    litellm_call_id: str
+    metadata: dict[str, Any]
+    messages: Sequence[Mapping[str, Any]] | None
+    kwargs: Mapping[str, Any]
+
+    @property
+    def call_type(self) -> str:
+        return self.surface.call_type
+
+    @property
+    def prompt_arguments(self) -> dict[str, Any]:
+        """Return the arguments that hold the prompt, where they are not among ``kwargs``.
+
+        LiteLLM's router hands over a prompt that is no messages as the words of a user.
+        """
+        if self.messages is None:
+            return {}
+        if self.surface.prompt == MESSAGES:
+            return {MESSAGES: list(self.messages)}
+        return {self.surface.prompt: self.messages[0]["content"]}
+
+    @property
+    def prompt(self) -> Any:
+        """Return the prompt itself: messages, the items of a responses input, or words."""
+        found = self.kwargs.get(self.surface.prompt)
+        return found if self.messages is None else self.messages
+
+    @property
+    def continues(self) -> str | None:
+        """Return the id of the earlier answer that it continues, whose state is kept elsewhere."""
+        return _continued(self.surface, self.kwargs)
+
+    @property
+    def is_stream(self) -> bool:
+        return bool(self.kwargs.get("stream"))
+
+    @property
+    def key_hash(self) -> str | None:
+        return _key_hash(self.metadata)
+
+    @property
+    def team_id(self) -> str | None:
+        found = self.metadata.get("user_api_key_team_id")
+        return None if found is None else str(found)
+
+    @property
+    def client_metadata(self) -> Mapping[str, Any]:
+        """Metadata that the client sent as `metadata`, which may go upstream, or as
+        `litellm_metadata`, which never does. LiteLLM's own stands among it."""
+        found = self.kwargs.get("metadata") if self.surface.has_client_metadata else None
+        return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
+
+    @property
+    def most_completion_tokens(self) -> float:
+        """The most tokens of the answer, all its choices together; infinite without a limit.
+        Where a client gives two limits, the smaller one counts."""
+        limits = [_count(self.kwargs.get(name)) for name in self.surface.limits]
+        given = [limit for limit in limits if limit is not None]
+        choices = _count(self.kwargs.get("n")) or 1
+        return float(min(given) * choices) if given else math.inf
+
+    @cached_property
+    def conversation(self) -> Conversation:
+        """The prompt as the model sees it, whatever the surface. It is read once: every request
+        waits for it."""
+        given, surface = self.kwargs, self.surface
+        return read_conversation(
+            given.get(surface.prompt) if self.messages is None else self.messages,
+            given.get(surface.system) if surface.system else None,
+            [given[name] for name in surface.tools if given.get(name)],
+            [given.get(name) for name in surface.formats],
+        )
+
+
+def read_request(
+    messages: Sequence[Mapping[str, Any]] | None, kwargs: Mapping[str, Any] | None
+) -> IncomingRequest | None:
+    """Read the request behind the router's arguments; None for what is not routed.
+
+    Token counting and embeddings are not routed.
+    """
+    surface = None if kwargs is None else _surface(kwargs)
+    if kwargs is None or surface is None:
+        return None
+    call_id, metadata = kwargs.get("litellm_call_id"), kwargs.get(surface.metadata)
+    if not call_id or not isinstance(metadata, dict):
+        return None
+    return IncomingRequest(surface, str(call_id), metadata, messages, kwargs)
+
+
+def asking_key(kwargs: Mapping[str, Any] | None) -> str | None:
+    """Find the hash of the key that asks, also of a request that cannot be read."""
+    for name in (OWN_METADATA, PLAIN_METADATA):
+        metadata = (kwargs or {}).get(name)
+        if isinstance(metadata, dict) and (found := _key_hash(metadata)) is not None:
+            return found
+    return None
+
+
+def _key_hash(metadata: Mapping[str, Any]) -> str | None:
+    found = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
+    return None if found is None else str(found)
+
+
+def continued_response(kwargs: Mapping[str, Any]) -> str | None:
+    """Return the id of the earlier answer that a request continues; most surfaces know no such."""
+    surface = _surface(kwargs)
+    return None if surface is None else _continued(surface, kwargs)
+
+
+def _continued(surface: Surface, kwargs: Mapping[str, Any]) -> str | None:
+    earlier = kwargs.get(surface.continues) if surface.continues else None
+    return str(earlier) if earlier else None
+
+
+def _surface(kwargs: Mapping[str, Any]) -> Surface | None:
+    call_type = litellm_seam.call_type(kwargs)
+    return SURFACES.get(call_type) if isinstance(call_type, str) else None
+
+
+def _count(value: object) -> int | None:
+    """Return a number above zero; a client may send anything."""
+    return value if isinstance(value, int) and value > 0 else None
+
+
+# Whether answering a request may act: by tools that run at a provider, or in LiteLLM itself.
+#
+# Such a request is never repeated unseen, for what is called twice may act twice: send a mail,
+# book, write to a file, or be paid for again.
+
+RUN_BY_CLIENT = frozenset({"function", "custom"})
+"""Types of tools that the answer only asks for: the client runs them. Any other may run elsewhere,
+one that is not known here too."""
+SERVERS_OWN = ("mcp_servers", "web_search_options", "container", "conversation")
+"""Arguments by which a provider searches, calls other servers, runs code, or writes down the
+turn."""
+
+
+def may_act(request: IncomingRequest) -> bool:
+    """Tell whether a second call of a request could do something a second time."""
+    return any(map(_acts, _given(request)))
+
+
+def _given(request: IncomingRequest) -> Iterator[Mapping[str, Any]]:
+    """Yield the arguments, and those that are handed on to the provider as they are."""
+    yield request.kwargs
+    extra = request.kwargs.get("extra_body")
+    if isinstance(extra, Mapping):
+        yield extra
+
+
+def _acts(given: Mapping[str, Any]) -> bool:
+    if any(given.get(name) not in (None, []) for name in SERVERS_OWN):
+        return True
+    if isinstance(
+        given.get("prompt"), Mapping
+    ):  # a template that the provider keeps, tools and all
+        return True
+    return any(_runs_elsewhere(tool) for tool in _tools(given.get("tools")))
+
+
+def _tools(given: object) -> list[Any] | tuple[Any, ...]:
+    return given if isinstance(given, list | tuple) else [] if not given else [given]
+
+
+def _runs_elsewhere(tool: object) -> bool:
+    """Tell whether anybody but the client runs a tool. Anthropic's need no type where they have a
+    schema; Gemini's own have a name for a key, and no schema."""
+    if not isinstance(tool, Mapping):
+        return True
+    kind = tool.get("type")
+    if kind is None:
+        return "input_schema" not in tool and "function" not in tool
+    return not (isinstance(kind, str) and kind in RUN_BY_CLIENT)

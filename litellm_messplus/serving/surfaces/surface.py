@@ -1,0 +1,90 @@
+"""The surfaces: LiteLLM's APIs that are routed, each one record of how it says things.
+
+To route another API, add its record to `SURFACES`, and change nothing else.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from litellm_messplus.labels.source import Answer
+from litellm_messplus.serving.surfaces import answers
+
+PLAIN_METADATA, OWN_METADATA = "metadata", "litellm_metadata"
+MESSAGES = "messages"
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """One API of LiteLLM, by its ``call_type``.
+
+    ``router_method`` of LiteLLM's router calls it, ``prompt`` and ``system`` are the arguments that
+    hold the prompt, ``tools`` what may be called, ``choices`` which of them must be, ``formats``
+    what the answer must look like, ``limits`` how long it may get. ``metadata`` is where LiteLLM
+    keeps its own; ``continues`` is the argument that ties a request to the deployment of an
+    earlier one. ``text`` reads the words of an answer, ``said`` all that its judges may look at,
+    and ``used`` finds what it says of its tokens.
+    """
+
+    call_type: str
+    router_method: str
+    prompt: str = MESSAGES
+    system: str | None = None
+    tools: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ("max_tokens",)
+    metadata: str = PLAIN_METADATA
+    continues: str | None = None
+    text: Callable[[object], str] = answers.text
+    said: Callable[[object], Answer] = answers.read_answer
+    used: Callable[[object], object] = answers.usage
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The arguments that say what an answer must be like."""
+        return (*self.tools, *self.choices, *self.formats)
+
+    @property
+    def has_client_metadata(self) -> bool:
+        """Whether `metadata` is the client's and goes upstream; LiteLLM's is then beside it."""
+        return self.metadata != PLAIN_METADATA
+
+
+CHAT_COMPLETIONS = Surface(
+    "acompletion",
+    "acompletion",
+    tools=("tools", "functions"),
+    choices=("tool_choice", "function_call"),
+    formats=("response_format",),
+    limits=("max_tokens", "max_completion_tokens"),
+)
+TEXT_COMPLETIONS = Surface(
+    "atext_completion", "atext_completion", prompt="prompt", formats=("response_format",)
+)
+ANTHROPIC_MESSAGES = Surface(
+    "anthropic_messages",
+    "aanthropic_messages",
+    system="system",
+    tools=("tools",),
+    choices=("tool_choice",),
+    formats=("output_format", "output_config"),
+    metadata=OWN_METADATA,
+)
+RESPONSES = Surface(
+    "aresponses",
+    "aresponses",
+    prompt="input",
+    system="instructions",
+    tools=("tools",),
+    choices=("tool_choice",),
+    formats=("text",),
+    limits=("max_output_tokens",),
+    metadata=OWN_METADATA,
+    continues="previous_response_id",
+)
+
+SURFACES: dict[str, Surface] = {
+    surface.call_type: surface
+    for surface in (CHAT_COMPLETIONS, TEXT_COMPLETIONS, ANTHROPIC_MESSAGES, RESPONSES)
+}
+"""By LiteLLM's call type."""

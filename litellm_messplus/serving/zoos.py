@@ -1,0 +1,238 @@
+"""The routes by which administrators see and change how far a zoo has been switched on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.authentication import Caller, administrator
+from litellm_messplus.serving.deployments.deployment import befores
+from litellm_messplus.serving.modes import (
+    LiveModes,
+    ModeChanges,
+    StaleRevisionError,
+    observed_log,
+    told,
+)
+from litellm_messplus.settings.serving import CanaryShare
+from litellm_messplus.store import zoo_modes
+from litellm_messplus.store.observed import ObservedLog
+from litellm_messplus.store.rows import STORABLE
+from litellm_messplus.store.zoo_modes import FILE, ModeRow
+from litellm_messplus.switching.modes import Mode, ZooMode
+
+SHOWN = 20
+"""Changes of a zoo that are shown, the newest."""
+SHOWING_SECONDS = 10.0
+"""How long the reading of a zoo may take."""
+ADMINISTRATOR = "administrator"
+"""Who changed it, where no hash of a key is known: a master key, or a session of the page."""
+Check = Callable[[Request], Awaitable[Caller]]
+"""Raises an HTTPException where the one who asks may not."""
+
+
+class Change(BaseModel):
+    """The body of `PATCH /messplus/zoos/{zoo}`; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    revision: int = Field(
+        ge=0, description="The revision that was read: another one in force is not overwritten."
+    )
+    mode: Mode | None = Field(default=None, description="`watch`, `canary` or `on`.")
+    share: CanaryShare | None = Field(
+        default=None, description="The share of conversations that is routed under `canary`."
+    )
+    before: str | None = Field(
+        default=None,
+        description="What serves the others: `litellm`, a candidate, or `group:` and the "
+        "`model_name` of a member, where the zoo is a routing group.",
+    )
+    reason: Annotated[str, Field(max_length=1000, pattern=STORABLE)] = Field(
+        default="", description="Why, for those who read the history."
+    )
+
+
+class ModeChange(BaseModel):
+    """One change of a zoo's mode: who made it, why, what was forecast then, and what happened under
+    it: what the requests came to that were routed until the next change, or until now."""
+
+    revision: int
+    mode: Mode
+    share: float
+    before: str | None
+    by: str
+    reason: str
+    at: datetime | None
+    forecast: dict[str, Any] | None
+    happened: dict[str, Any] | None
+
+
+class ZooSwitch(ModeChange):
+    """A zoo as it is switched now, its forecast as of now, and its history, the newest first."""
+
+    zoo: str
+    is_returned: bool
+    candidates: list[str]
+    groups: list[str]
+    history: list[ModeChange]
+
+
+class ZooDesk:
+    """The desk that shows modes and changes them, one a worker."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        modes: LiveModes,
+        changes: ModeChanges,
+    ) -> None:
+        self._database = database
+        self._engines = engines
+        self._modes = modes
+        self._changes = changes
+
+    def names(self) -> list[str]:
+        """Return the names of the zoos."""
+        return sorted(self._modes.files)
+
+    async def show(self, zoo: str) -> ZooSwitch:
+        """Show a zoo as it stands in the database.
+
+        Raises HTTPException for an unknown zoo, SQLAlchemyError or TimeoutError.
+        """
+        self._known(zoo)
+        async with asyncio.timeout(SHOWING_SECONDS):
+            return await self._show(zoo)
+
+    async def _show(self, zoo: str) -> ZooSwitch:
+        await self._changes.look()
+        row, log = self._modes.rows.get(zoo), self._log(zoo)
+        history = await zoo_modes.history(self._database, zoo, SHOWN)
+        now = await told(log, None if row is None else row.at)
+        return ZooSwitch(
+            zoo=zoo,
+            is_returned=row is not None and row.is_returned,
+            candidates=list(self._engines[zoo].zoo.candidates) if zoo in self._engines else [],
+            groups=list(self._engines[zoo].zoo.groups) if zoo in self._engines else [],
+            history=_changes(history, now.happened),
+            **_now(self._modes.now[zoo], row),
+            forecast=now.forecast,
+            happened=now.happened,
+        )
+
+    async def change(self, zoo: str, wanted: Change, by: Caller) -> ZooSwitch:
+        """Change a zoo, and show it. Raises as ``show`` does, and HTTPException for what is not
+        allowed."""
+        self._known(zoo)
+        now = self._modes.now[zoo]
+        given = {
+            name: value
+            for name in ("mode", "share", "before")
+            if (value := getattr(wanted, name)) is not None
+        }
+        new = replace(now, **given, revision=wanted.revision)
+        problem = new.problem(befores(self._engines[zoo].zoo) if zoo in self._engines else ())
+        if problem is not None:
+            raise HTTPException(422, problem)
+        await self._write(zoo, new, by.key_hash or ADMINISTRATOR, wanted.reason)
+        return await self.show(zoo)
+
+    async def _write(self, zoo: str, new: ZooMode, by: str, reason: str) -> None:
+        row, log = self._modes.rows.get(zoo), self._log(zoo)
+        now = await told(log, None if row is None else row.at)
+        await self._changes.change(zoo, new, by, reason, now)
+
+    def _known(self, zoo: str) -> None:
+        if zoo not in self._modes.files:
+            raise HTTPException(404, f"no zoo '{zoo}'; there are: {', '.join(self.names())}")
+
+    def _log(self, zoo: str) -> ObservedLog:
+        return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
+
+
+def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:
+    return {
+        "revision": mode.revision,
+        "mode": mode.mode,
+        "share": mode.share,
+        "before": mode.before,
+        "by": FILE if row is None else row.by,
+        "reason": "as configured" if row is None else row.reason,
+        "at": None if row is None else row.at,
+    }
+
+
+def _changes(rows: Sequence[ModeRow], happened_now: Mapping[str, Any] | None) -> list[ModeChange]:
+    """Put what happened under each change beside its forecast: the next change tells it, and of
+    the newest, the log."""
+    happened = [happened_now, *(row.happened for row in rows)]
+    return [
+        ModeChange(
+            **_now(row.zoo_mode, row),
+            forecast=None if row.forecast is None else dict(row.forecast),
+            happened=None if came is None else dict(came),
+        )
+        for row, came in zip(rows, happened, strict=False)
+    ]
+
+
+def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
+    """Build the routes; each asks LiteLLM's own authentication first."""
+    router = APIRouter(tags=["messplus"])
+
+    @router.get("/messplus/zoos", dependencies=[Depends(administrator)])
+    async def zoos() -> list[ZooSwitch]:
+        """Show every zoo: its mode, who changed it and why, and what routing would cost."""
+        with _refusals(counters):
+            return [await desk.show(name) for name in desk.names()]
+
+    add_one_zoo(router, "/messplus/zoos", desk, counters, administrator, administrator)
+    return router
+
+
+def add_one_zoo(
+    router: APIRouter,
+    path: str,
+    desk: ZooDesk,
+    counters: Counters,
+    viewer: Check,
+    editor: Check,
+) -> None:
+    """Add the routes that show a zoo to a ``viewer``, and change it for an ``editor``."""
+
+    @router.get(f"{path}/{{zoo:path}}", dependencies=[Depends(viewer)])
+    async def zoo(zoo: str) -> ZooSwitch:
+        """Show one zoo, with the history of its changes."""
+        with _refusals(counters):
+            return await desk.show(zoo)
+
+    @router.patch(f"{path}/{{zoo:path}}")
+    async def change(
+        zoo: str, body: Change, asking: Annotated[Caller, Depends(editor)]
+    ) -> ZooSwitch:
+        """Change how far a zoo is switched on, for all workers."""
+        with _refusals(counters):
+            return await desk.change(zoo, body, asking)
+
+
+@contextmanager
+def _refusals(counters: Counters) -> Iterator[None]:
+    """Turn our errors into answers that a client can act on."""
+    try:
+        yield
+    except StaleRevisionError as error:
+        raise HTTPException(409, str(error)) from error
+    except (OSError, SQLAlchemyError) as error:  # TimeoutError is an OSError
+        counters.failure("database_failures", "an administrator was told to try again")
+        raise HTTPException(503, "the database does not answer: try again") from error

@@ -1,0 +1,403 @@
+"""Conversations under the plugin's own hooks: held in open loops, with sealed state, while warm."""
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from litellm_messplus.serving.holding import line_log
+from litellm_messplus.serving.holding.line_log import LineLog
+from litellm_messplus.serving.plugin import MessplusPlugin
+from litellm_messplus.store.tables import calls, requests
+from tests.support import in_process
+from tests.support.in_process import call, log_event, running, written
+
+
+def replica(model: str, identity: str, price: float) -> dict[str, Any]:
+    made = in_process.deployment(model, price)
+    cached = {"id": identity, "cache_read_input_token_cost": price / 10}
+    return {**made, "model_info": {**made["model_info"], **cached}}
+
+
+ZOO = [
+    replica("small", "small-1", 1e-7),
+    replica("small", "small-2", 1e-7),
+    replica("large", "large-1", 1e-5),
+]
+SMALL, LARGE = "openai/small", "openai/large"
+ASK = {"role": "user", "content": "Find the bug in this program, and mend it."}
+USED = 2_000
+"""Tokens of every prompt: enough to be cached."""
+
+
+@dataclass
+class Agent:
+    """A client of the plugin: asks, is served by who is ranked first, and goes on from there."""
+
+    plugin: MessplusPlugin
+    prompt: list[dict[str, Any]] = field(default_factory=lambda: [ASK])
+    asked: int = 0
+
+    async def ask(
+        self,
+        healthy: Sequence[dict[str, Any]] = ZOO,
+        served_by: str | None = None,
+        hooks: Collection[str] = ("headers", "log"),
+        **given: Any,
+    ) -> str:
+        """One request; the id of the deployment that served it. Of its answer the plugin is told by
+        those hooks."""
+        self.asked += 1
+        arguments = call(f"call-{id(self)}-{self.asked}", **given)
+        ranked = await self.plugin.async_filter_deployments(
+            "zoo", list(healthy), None, {**arguments, "messages": self.prompt}
+        )
+        first = min(ranked, key=lambda each: each["litellm_params"]["order"])
+        served = served_by or str(first["model_info"]["id"])
+        message = {"role": "assistant", **self.answer()}
+        answer = {"id": f"answer-{self.asked}", "choices": [{"message": message}]}
+        if "headers" in hooks:
+            info = {"model_info": {"id": served}}
+            await self.plugin.async_post_call_response_headers_hook(
+                arguments, None, answer, None, info
+            )
+        if "log" in hooks:
+            used = {"prompt_tokens": USED, "completion_tokens": 10, "endTime": time.time()}
+            event = log_event(arguments, served, id=f"answer-{self.asked}", **used)
+            await self.plugin.async_log_success_event(event, answer, None, None)
+        self.prompt = [*self.prompt, message]
+        return served
+
+    def answer(self) -> dict[str, Any]:
+        function = {"name": "bash", "arguments": self.arguments()}
+        calls = [{"id": f"c-{id(self)}-{self.asked}", "type": "function", "function": function}]
+        return {"content": f"I look, {self.asked}.", "tool_calls": calls}
+
+    def arguments(self) -> str:
+        return f"step {self.asked}"
+
+    def result(self, said: str = "done") -> None:
+        """Add what the tool gave."""
+        identity = f"c-{id(self)}-{self.asked}"
+        self.prompt.append({"role": "tool", "tool_call_id": identity, "content": said})
+
+    def person(self, said: str) -> None:
+        self.prompt.append({"role": "user", "content": said})
+
+
+@asynccontextmanager
+async def holding(folder: Path, hold: str | None = None) -> AsyncIterator[MessplusPlugin]:
+    settings = {} if hold is None else {"conversations": {"hold": hold}}
+    async with running(folder, settings, deployments=ZOO) as plugin:
+        yield plugin
+
+
+async def logged(folder: Path) -> list[tuple[Any, ...]]:
+    rows = await written(folder, requests)
+    return [(row.turn, row.reason == "held", row.hold) for row in rows]
+
+
+def _large_is_better(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        plugin.engines["zoo"].state.policy,
+        "predict",
+        lambda prompt, names: [0.9 if name == LARGE else 0.5 for name in names],
+    )
+
+
+async def test_an_open_loop_stays_on_its_very_deployment(tmp_path: Path) -> None:
+    """Whatever the policy would do: the large one served the first request by chance."""
+    async with holding(tmp_path) as plugin:
+        for served in ("small-2", "large-1", "small-1"):
+            agent = Agent(plugin)
+            agent.person(f"Of {served}.")
+            assert await agent.ask(served_by=served) == served
+            for _ in range(4):
+                agent.result()
+                assert await agent.ask() == served
+        assert plugin.counters.as_dict() == {}
+    turns = (await logged(tmp_path))[:5]
+    assert turns == [(1, False, None), *((turn, True, "tool_loop") for turn in range(2, 6))]
+    rows = (await written(tmp_path, requests))[:5]
+    assert {row.conversation for row in rows} == {row.line for row in rows} == {rows[0].request_id}
+    assert [row.propensity for row in rows[1:]] == [1.0] * 4
+    assert not any(row.is_exploration or row.exploration_calls for row in rows[1:])
+    first = rows[1]
+    assert first.expected_satisfaction == first.estimated_satisfaction[first.chosen]
+
+
+@pytest.mark.parametrize("hook", ["headers", "log"])
+async def test_either_hook_of_an_answer_tells_who_holds_the_loop(tmp_path: Path, hook: str) -> None:
+    """The next step may come before the log event; of a stream that failed over, the headers named
+    another, and of a client that has gone there are none."""
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        for _ in range(3):
+            assert await agent.ask(served_by="large-1", hooks=[hook]) == "large-1"
+            agent.result()
+        assert plugin.counters.as_dict() == {}
+    assert [row[1:] for row in await logged(tmp_path)] == [
+        (False, None),
+        *[(True, "tool_loop")] * 2,
+    ]
+
+
+async def test_asking_again_for_an_answer_that_never_came_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every model has failed, and the client asks the same again: the loop stays where it was."""
+    async with holding(tmp_path) as plugin:
+        _large_is_better(plugin, monkeypatch)
+        agent = Agent(plugin)
+        await agent.ask(served_by="small-1")
+        agent.result()
+        prompt = list(agent.prompt)
+        await agent.ask(hooks=[])
+        agent.prompt = prompt
+        assert await agent.ask() == "small-1"
+    assert [row[2] for row in await logged(tmp_path)] == [None, "tool_loop", "tool_loop"]
+
+
+async def test_hold_never_logs_what_was_logged_before(tmp_path: Path) -> None:
+    """No column of conversations, no held request, and the state is the engine's own fold."""
+    for name, hold in (("never", "never"), ("held", "tool_loop")):
+        (tmp_path / name).mkdir()
+        async with holding(tmp_path / name, hold) as plugin:
+            agent = Agent(plugin)
+            for _ in range(5):
+                await agent.ask()
+                agent.result()
+            await plugin.parts.journal.flush()
+            counted = plugin.engines["zoo"].state.policy.plain()["accounts"]["default"]["requests"]
+            assert counted == 5
+            assert plugin.engines["zoo"].usual_parts == {}
+    never = await written(tmp_path / "never", requests)
+    held = await written(tmp_path / "held", requests)
+    columns = ("conversation", "line", "prefix", "turn", "hold")
+    assert {getattr(row, name) for row in never for name in columns} == {None}
+    assert {row.reason for row in never} <= {"ahead", "behind", "probe", "unseen_probe"}
+    same = ("t", "alpha", "aim", "queue", "prompt_characters", "estimated_satisfaction", "largest")
+    for name in (*same, "estimated_cost", "chosen", "reason", "expected_satisfaction"):
+        assert getattr(never[0], name) == getattr(held[0], name), name
+
+
+@pytest.mark.parametrize(("hold", "row"), [(None, (True, "warm")), ("tool_loop", (False, None))])
+async def test_a_person_goes_on_while_the_cache_is_warm_unless_loops_alone_are_held(
+    tmp_path: Path, hold: str | None, row: tuple[bool, str | None]
+) -> None:
+    async with holding(tmp_path, hold) as plugin:
+        agent = Agent(plugin)
+        await agent.ask(served_by="large-1")
+        agent.person("Thank you. Now write the documentation of all that.")
+        served = await agent.ask()
+    assert served == "large-1" or hold == "tool_loop"
+    assert (await logged(tmp_path))[1] == (2, *row)
+
+
+async def test_a_sibling_serves_where_the_deployment_is_gone(tmp_path: Path) -> None:
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        await agent.ask(served_by="small-2")
+        agent.result()
+        healthy = [each for each in ZOO if each["model_info"]["id"] != "small-2"]
+        assert await agent.ask(healthy) == "small-1"
+        assert "holds_broken" not in plugin.counters.as_dict()
+    assert (await logged(tmp_path))[1] == (2, True, "tool_loop")
+
+
+async def test_a_lost_model_breaks_the_hold_and_is_counted(tmp_path: Path) -> None:
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        await agent.ask(served_by="large-1")
+        agent.result()
+        assert (await agent.ask(ZOO[:2])).startswith("small")
+        assert plugin.counters.as_dict() == {"holds_broken": 1}
+        agent.result()
+        assert (await agent.ask()).startswith("small"), "it is there now"
+    assert [row[1:] for row in await logged(tmp_path)] == [
+        (False, None),
+        (False, "lost"),
+        (True, "tool_loop"),
+    ]
+
+
+async def test_sealed_thinking_is_shown_to_nobody_else(tmp_path: Path) -> None:
+    """Other models are not even ranked: each would answer with an error."""
+    block = {"type": "thinking", "thinking": "hm", "signature": "sealed"}
+    async with holding(tmp_path, "tool_loop") as plugin:
+        agent = Agent(plugin)
+        await agent.ask(served_by="small-2")
+        agent.prompt[-1]["thinking_blocks"] = [block]
+        agent.person("Thank you. Now write the documentation of all that.")
+        ranked = await plugin.async_filter_deployments(
+            "zoo", list(ZOO), None, call("next", messages=agent.prompt)
+        )
+        order = {each["model_info"]["id"]: each["litellm_params"]["order"] for each in ranked}
+        assert min(order, key=order.__getitem__) == "small-2"
+        assert set(order) == {"small-1", "small-2"}
+    assert (await logged(tmp_path))[1] == (2, True, "state")
+
+
+async def test_an_open_loop_that_nobody_knows_is_decided_and_counted(tmp_path: Path) -> None:
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        agent.prompt += [{"role": "assistant", **agent.answer()}]
+        agent.result()
+        await agent.ask()
+        assert plugin.counters.as_dict() == {"holds_unknown": 1}
+    assert await logged(tmp_path) == [(1, False, "unknown")]
+
+
+async def test_trouble_breaks_a_hold_once_and_upwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same tool call over and over: a better model takes over, and keeps the loop."""
+    async with holding(tmp_path) as plugin:
+        _large_is_better(plugin, monkeypatch)
+        agent = Agent(plugin)
+        monkeypatch.setattr(agent, "arguments", lambda: "again")
+        served = [await agent.ask(served_by="small-1")]
+        for _ in range(6):
+            agent.result()
+            served.append(await agent.ask())
+    assert served == [*["small-1"] * 3, *["large-1"] * 4]
+    rows = await written(tmp_path, requests)
+    assert [row.hold for row in rows[1:]] == [
+        *["tool_loop"] * 2,
+        "trouble",
+        *["tool_loop"] * 3,
+    ]
+    assert [row.reason for row in rows if row.hold == "trouble"] == ["trouble"]
+
+
+async def test_the_first_requests_are_held_while_the_log_is_not_read_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine reads it seconds after the proxy has begun to serve."""
+    monkeypatch.setattr(line_log, "head", lambda database: asyncio.Event().wait())
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        served = await agent.ask(served_by="large-1")
+        agent.result()
+        assert await agent.ask() == served
+        assert not plugin.parts.line_log.begun.is_set()
+    assert await logged(tmp_path) == [(1, False, None), (2, True, "tool_loop")]
+
+
+async def test_a_worker_learns_from_the_log_what_another_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a worker that was started again, what it served itself. On machines of their own they
+    share no memory."""
+    monkeypatch.setattr(LineLog, "_board", lambda *given: None)
+    async with holding(tmp_path) as first:
+        agent = Agent(first)
+        await agent.ask(served_by="large-1")
+        agent.result()
+        await first.parts.journal.flush()
+        async with holding(tmp_path) as second:
+            await second.parts.line_log.learned()
+            agent.plugin = second
+            assert await agent.ask() == "large-1"
+            assert second.counters.as_dict() == {}
+            await second.parts.journal.flush()
+            agent.result()
+            agent.plugin = first
+            assert await agent.ask() == "large-1"
+            await first.parts.journal.flush()
+    rows = await written(tmp_path, requests)
+    # The third is 2 or 3: the first worker may have read of the second request, or not yet.
+    assert [row.turn for row in rows[:2]] == [1, 2]
+    assert len({row.line for row in rows[:2]}) == 1
+
+
+async def test_a_loop_may_reach_another_worker_at_any_step(tmp_path: Path) -> None:
+    """Sooner than the log tells who answers: nothing of it is written yet."""
+    async with holding(tmp_path) as first, holding(tmp_path) as second:
+        agent = Agent(first)
+        await agent.ask(served_by="large-1")
+        for worker in (second, second, first, second, first):
+            agent.result()
+            agent.plugin = worker
+            assert await agent.ask() == "large-1"
+        for worker in (first, second):
+            assert worker.counters.as_dict() == {}
+            await worker.parts.journal.flush()
+    rows = await written(tmp_path, requests)
+    assert sorted((row.turn, row.hold) for row in rows if row.turn > 1) == [
+        (turn, "tool_loop") for turn in range(2, 7)
+    ]
+    assert len({row.line for row in rows}) == len({row.conversation for row in rows}) == 1
+
+
+async def test_workers_that_cannot_share_are_counted_and_serve_and_share_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_log, "pinboard_path", lambda *given: tmp_path / "shared" / "lines")
+    async with holding(tmp_path) as plugin, holding(tmp_path) as other:
+        agent = Agent(plugin)
+        served = await agent.ask(served_by="large-1")
+        agent.result()
+        assert await agent.ask() == served
+        failures = plugin.counters.as_dict()["lines_unshared"]
+        assert plugin.counters.as_dict() == {"lines_unshared": failures}
+
+        (tmp_path / "shared").mkdir()
+        for worker in (plugin, other):
+            agent.result()
+            agent.plugin = worker
+            assert await agent.ask() == served
+        assert plugin.counters.as_dict() == {"lines_unshared": failures}
+        assert other.counters.as_dict() == {}
+
+
+async def test_a_disk_without_room_is_counted_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_room(*given: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", without_room)
+    async with holding(tmp_path) as plugin:
+        agent = Agent(plugin)
+        served = await agent.ask(served_by="large-1")
+        agent.result()
+        assert await agent.ask() == served
+        assert plugin.counters.as_dict() == {"lines_unshared": 2}
+
+
+async def test_a_failing_identity_is_counted_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with holding(tmp_path) as plugin:
+        lines = plugin.parts.router._decider._holds.lines
+        assert lines is not None
+        monkeypatch.setattr(lines, "find", lambda *given: 1 / 0)
+        assert await Agent(plugin).ask()
+        assert plugin.counters.as_dict() == {"identity_failures": 1}
+    assert await logged(tmp_path) == [(None, False, None)]
+
+
+async def test_the_cost_of_a_warm_turn_is_expected_as_it_is_charged(tmp_path: Path) -> None:
+    """Nine tenths of a warm prompt are read at a tenth of the price."""
+    ratios = []
+    async with holding(tmp_path) as plugin:
+        for _ in range(6):
+            agent = Agent(plugin)
+            for _ in range(5):
+                await agent.ask(served_by="large-1")
+                agent.result("x" * 40)
+    decided = await written(tmp_path, requests)
+    ended = {row.request_id: row for row in await written(tmp_path, calls)}
+    for row in decided:
+        if row.hold is not None:
+            ratios.append(row.estimated_cost[LARGE] / ended[row.request_id].cost)
+    assert len(ratios) == 24
+    assert sorted(ratios)[12] == pytest.approx(1.0, abs=0.3)

@@ -1,0 +1,70 @@
+"""What users say stays out of the database unless `store_text` asks for it, whoever writes it."""
+
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.records import Record
+from litellm_messplus.runtime.vocabulary import LabelKind
+from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
+from litellm_messplus.store.tables import metadata
+from tests.support.builders import exploration_call, label, request, served_call
+from tests.support.folding import build_journal
+
+WORDS = "my secret garden"
+WITH_TEXT: list[Record] = [
+    request("r1", prompt=WORDS, exploration_calls=1),
+    served_call("r1", answer=WORDS),
+    exploration_call("r1", answer=WORDS),
+    label("r1", kind=LabelKind.JUDGE, source="judge", comment=WORDS),
+]
+"""Every record that may quote a user who has not sent the words to be kept."""
+
+
+async def kept(database: AsyncEngine, store_text: bool, records: Sequence[Record]) -> str:
+    """All rows of the database as one text, after a journal wrote the records."""
+    journal = build_journal(database, store_text=store_text)
+    journal.start()
+    for record in records[:-1]:
+        journal.write(record)
+    await journal.write_durably(records[-1])
+    await journal.close()
+    async with database.connect() as connection:
+        return "\n".join(
+            [
+                str(row)
+                for table in metadata.sorted_tables
+                for row in await connection.execute(select(table))
+            ]
+        )
+
+
+async def test_no_words_reach_the_database_unless_asked_for(database: AsyncEngine) -> None:
+    found = await kept(database, False, WITH_TEXT)
+
+    assert WORDS not in found
+    assert "r1.1" in found
+
+
+async def test_where_it_is_asked_for_all_words_are_kept(database: AsyncEngine) -> None:
+    assert (await kept(database, True, WITH_TEXT)).count(WORDS) == len(WITH_TEXT)
+
+
+@pytest.mark.parametrize("kind", [LabelKind.FEEDBACK, LabelKind.CHECK, LabelKind.IMPLICIT])
+async def test_words_that_are_sent_to_be_kept_and_plain_reasons_stay(
+    database: AsyncEngine, kind: LabelKind
+) -> None:
+    """A user posts the comment of feedback; checks and behaviour quote nobody."""
+    said = label("r1", kind=kind, source=kind.value, comment=WORDS)
+    records: list[Record] = [request("r1"), served_call("r1"), said]
+
+    assert WORDS in await kept(database, False, records)
+
+
+def test_prompts_are_not_remembered_with_open_requests() -> None:
+    opened = OpenRequest(request(prompt=WORDS), ("large",))
+    OpenRequests().add(opened, {})
+
+    assert opened.record.prompt is None

@@ -1,0 +1,261 @@
+"""A zoo that suffers returns by itself: once, for all workers, and whoever is to know is told."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from litellm_messplus.serving import modes
+from litellm_messplus.status.report import AlertKind
+from litellm_messplus.store import observed, zoo_modes
+from litellm_messplus.store.zoo_modes import WAY_BACK
+from litellm_messplus.switching.modes import Mode
+from litellm_messplus.switching.way_back import HUGE_TURNS, Mark
+from tests.support.journey import BROKEN, Journey, journey, user
+
+ON = {"mode": "on", "before": "openai/large"}
+CANARY = {**ON, "mode": "canary", "share": 0.5, "watch": {"sample": 0.0}}
+
+
+async def serve(
+    proxy: Journey,
+    count: int,
+    *,
+    prefix: str = "r",
+    keys: int = 1,
+    error: Exception | None = BROKEN,
+) -> None:
+    """So many requests of so many keys, of which those that are routed end with the error."""
+    for number in range(count):
+        key = f"{prefix} {number % keys}"
+        asked = await proxy.ask(f"question {prefix} {number}", call_id=f"{prefix}{number}", key=key)
+        await proxy.decided()
+        opened = proxy.plugin.parts.served._opened(asked.arguments, asked.arguments)
+        assert opened is not None
+        if opened.record.trial.arm == "routed" and error is not None:
+            await proxy.fails(asked, error)
+        else:
+            await proxy.answers(asked, id=f"chatcmpl-{number}")
+    await proxy.settled()
+
+
+def mode_of(proxy: Journey) -> Mode:
+    return proxy.plugin.parts.modes.now["zoo"].mode
+
+
+def why(proxy: Journey) -> str:
+    """What the newest change of the mode gives as its reason."""
+    return proxy.plugin.parts.modes.rows["zoo"].reason
+
+
+async def looks(proxy: Journey) -> None:
+    """The way back looks at the outcomes, as it does every few seconds."""
+    await proxy.plugin.parts._way_back.look()
+
+
+async def returns(proxy: Journey) -> None:
+    """The way back returns the zoo, whatever the outcomes are."""
+    parts = proxy.plugin.parts
+    await parts._way_back._return("zoo", parts.modes.now["zoo"], "bad")
+
+
+async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
+    zoo = {**ON, "holdout": 0.3, "watch": {"sample": 0.0}}
+    async with journey(tmp_path, zoo) as proxy:
+        await serve(proxy, 320)
+        await looks(proxy)
+        mode, row = proxy.plugin.parts.modes.now["zoo"], proxy.plugin.parts.modes.rows["zoo"]
+        assert mode.mode is Mode.WATCH
+        assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
+        # Resumed, it holds the same conversations out.
+        wanted = replace(mode, mode=Mode.ON)
+        await proxy.plugin.parts._changes.change("zoo", wanted, "key", "mended")
+        assert proxy.plugin.parts.modes.now["zoo"].holdout == 0.3
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What an operator's webhook gets."""
+    found: list[dict[str, Any]] = []
+
+    async def post(_client: object, address: str, json: dict[str, Any]) -> httpx.Response:
+        found.append({"to": address, **json})
+        return httpx.Response(200, request=httpx.Request("POST", address))
+
+    monkeypatch.setattr(httpx.AsyncClient, "post", post)
+    return found
+
+
+async def test_a_canary_whose_requests_fail_returns_and_tells(
+    tmp_path: Path, told: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    webhook = "http://operator/hook"
+    async with journey(tmp_path, CANARY, webhook=webhook) as proxy:
+        await serve(proxy, 240)
+        with caplog.at_level(logging.WARNING):
+            await looks(proxy)
+        mode, row = proxy.plugin.parts.modes.now["zoo"], proxy.plugin.parts.modes.rows["zoo"]
+        assert mode.mode is Mode.WATCH
+        assert row.by == WAY_BACK
+        assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
+        assert proxy.counters["zoos_returned"] == 1
+        assert "resume with: messplus zoo zoo --mode canary" in caplog.text
+        assert row.happened is not None
+        assert row.happened["requests"] > 50
+        assert row.forecast is None, "too few were decided aside"
+        (alert,) = [
+            each
+            for each in (await proxy.plugin.parts.watch.read()).alerts
+            if each.kind is AlertKind.RETURNED
+        ]
+        assert alert.zoo == "zoo"
+        await looks(proxy)  # it has returned: nothing more happens
+        assert proxy.counters["zoos_returned"] == 1
+    (event,) = told
+    assert (event["to"], event["event"]) == ("http://operator/hook", "zoo_returned")
+    assert (event["zoo"], event["from"], event["before"]) == ("zoo", "canary", "openai/large")
+
+
+async def test_what_was_forecast_is_held_against_what_happened_before_it_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "WARM_UP", 0)
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240)
+        await looks(proxy)
+        returned = proxy.plugin.parts.modes.rows["zoo"]
+    assert returned.forecast is not None
+    assert returned.happened is not None
+    assert returned.forecast["requests"] + returned.happened["requests"] == 240
+
+
+async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreadable(*_: object) -> None:
+        raise OSError("away")
+
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240)
+        monkeypatch.setattr(observed.ObservedLog, "aside", unreadable)
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.WATCH
+        assert proxy.plugin.parts.modes.rows["zoo"].forecast is None
+        assert proxy.counters["forecasts_unread"] == 1
+
+
+async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240)
+        await looks(proxy)
+        await proxy.plugin.parts._changes.look()
+        now = proxy.plugin.parts.modes.now["zoo"]
+        assert now.mode is Mode.WATCH
+        resumed = type(now)(Mode.CANARY, now.share, now.before, now.revision)
+        await proxy.plugin.parts._changes.change("zoo", resumed, "key", "repaired")
+        await looks(proxy)  # what came before counts no more
+        assert mode_of(proxy) is Mode.CANARY
+        status = await proxy.plugin.parts.watch.read()
+    assert AlertKind.RETURNED not in {each.kind for each in status.alerts}
+
+
+async def test_missed_deadlines_return_a_zoo_that_is_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with journey(tmp_path, ON, deadline_seconds=1e-9) as proxy:
+        for _ in range(100):
+            await proxy.ask()
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.WATCH
+        assert "missed their deadline" in why(proxy)
+
+
+async def test_one_key_whose_requests_fail_returns_nothing_and_the_failures_of_all_keys_do(
+    tmp_path: Path,
+) -> None:
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240, prefix="honest", keys=12, error=None)
+        await serve(proxy, 180, prefix="hostile")
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.CANARY
+        await serve(proxy, 180, prefix="honest again", keys=12)
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.WATCH
+        assert "(keys: 13 of 25)" in why(proxy)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_requests_that_are_refused_themselves_return_nothing(
+    tmp_path: Path, status: int
+) -> None:
+    """Though their key is the only one."""
+    refused = RuntimeError("this request cannot be read")
+    refused.status_code = status  # type: ignore[attr-defined]
+    async with journey(tmp_path, CANARY) as proxy:
+        await serve(proxy, 240, error=refused)
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.CANARY
+
+
+async def test_deadlines_missed_for_huge_prompts_return_nothing(tmp_path: Path) -> None:
+    """Though their key is the only one: such a prompt takes the deadline to read."""
+    huge = user("hi") * (HUGE_TURNS + 1)
+    async with journey(tmp_path, ON, deadline_seconds=1e-9) as proxy:
+        for _ in range(60):
+            await proxy.ask(huge)
+        assert proxy.counters["deadlines_missed"] == 60
+        assert not proxy.plugin.parts.modes.marks["zoo"]
+
+
+async def test_requests_that_cannot_be_routed_count_for_their_key(tmp_path: Path) -> None:
+    async with journey(tmp_path, ON) as proxy:
+        for metadata in ({"user_api_key_hash": "a"}, {"user_api_key_hash": "b"}, {}):
+            await proxy.ask([], deployments=[None], metadata=metadata)
+        assert list(proxy.plugin.parts.modes.marks["zoo"]) == [
+            Mark(key, is_missed=True) for key in ("a", "b", None)
+        ]
+
+
+async def test_a_zoo_without_a_way_back_stays_on(tmp_path: Path) -> None:
+    async with journey(tmp_path, {"mode": "on"}, deadline_seconds=1e-9) as proxy:
+        for _ in range(100):
+            await proxy.ask()
+        await looks(proxy)
+        assert mode_of(proxy) is Mode.ON
+
+
+async def test_of_two_workers_one_returns_the_zoo(tmp_path: Path) -> None:
+    async with (
+        journey(tmp_path, CANARY) as one,
+        journey(tmp_path, CANARY) as two,
+    ):
+        await serve(one, 240)
+        for each in (one, two):
+            await returns(each)
+        returned = [each.counters.get("zoos_returned", 0) for each in (one, two)]
+        rows = await zoo_modes.history(one.plugin.parts._database, "zoo", 10)
+    assert sorted(returned) == [0, 1]
+    assert len(rows) == 1
+
+
+async def test_a_webhook_that_fails_is_tried_a_few_times_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_given: object, **_more: object) -> None:
+        raise httpx.ConnectError("nobody there")
+
+    async def at_once(_seconds: float) -> None:
+        return None
+
+    webhook = "http://operator/hook"
+    async with journey(tmp_path, ON, webhook=webhook) as proxy:
+        monkeypatch.setattr(httpx.AsyncClient, "post", refuse)
+        monkeypatch.setattr(asyncio, "sleep", at_once)
+        await returns(proxy)
+        monkeypatch.undo()
+        assert proxy.counters["webhook_failures"] == modes.WEBHOOK_TRIES
+        assert mode_of(proxy) is Mode.WATCH
