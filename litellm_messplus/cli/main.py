@@ -59,7 +59,7 @@ app = typer.Typer(
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        from litellm_messplus.runtime.counters import version
+        from litellm_messplus.runtime.loading import version
 
         print(f"litellm-messplus {version()}")
         raise typer.Exit

@@ -8,8 +8,8 @@ import numpy as np
 
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.runtime.counters import DOTTED_PATH, load_part
 from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.loading import DOTTED_PATH, load_part
 
 # No encoder: the prompt is not read, and the running means are all that is predicted.
 #

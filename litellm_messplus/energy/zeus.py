@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, Window, reading
-from litellm_messplus.runtime.counters import load_part
+from litellm_messplus.runtime.loading import load_part
 
 # Zeus on this host: GPUs, and on request processors and memory.
 

@@ -1,4 +1,8 @@
-"""The errors that a user of the plugin can meet."""
+"""The errors that a user of the plugin can meet, and the end of a start that cannot go on."""
+
+import os
+import sys
+from typing import NoReturn
 
 
 class MessplusError(Exception):
@@ -65,3 +69,11 @@ class CountsRequestsError(MessplusError):
 
 class TooManyVerdictsError(MessplusError):
     """A call has been judged so often that no further verdict is taken."""
+
+
+def end_process(reason: str) -> NoReturn:
+    """Print one message in place of a traceback, and end the process, so that no worker is started
+    again."""
+    print(f"\nmessplus: {reason}\n", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(1)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from litellm_messplus.runtime.counters import end_process, version
-from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.errors import MessplusError, end_process
+from litellm_messplus.runtime.loading import version
 
 if TYPE_CHECKING:
     from litellm_messplus.serving.plugin import MessplusPlugin

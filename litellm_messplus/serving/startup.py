@@ -21,8 +21,8 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.process import load_for_requests
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.restore import keep_new, restore
-from litellm_messplus.runtime.counters import end_process, version
-from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, end_process
+from litellm_messplus.runtime.loading import version
 from litellm_messplus.serving.buying import idle_reasons
 from litellm_messplus.serving.checking import honoured
 from litellm_messplus.serving.composition import Parts

@@ -19,8 +19,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from litellm_messplus.runtime.counters import version
 from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.loading import version
 from litellm_messplus.store.tables import metadata, schema_history
 
 # The migrations of this code.

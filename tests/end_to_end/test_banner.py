@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from litellm_messplus.runtime.counters import version
+from litellm_messplus.runtime.loading import version
 from tests.support.proxy import Proxy, zoo_config
 
 pytestmark = pytest.mark.end_to_end

@@ -15,7 +15,7 @@ from zipfile import is_zipfile
 
 import numpy as np
 
-from litellm_messplus.runtime.counters import version
+from litellm_messplus.runtime.loading import version
 
 DIGITS = 12
 WIDTH = 120

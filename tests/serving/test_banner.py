@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from litellm_messplus.runtime.counters import version
+from litellm_messplus.runtime.loading import version
 from litellm_messplus.serving.startup import banner, show_log
 from tests.support.builders import build_zoo
 

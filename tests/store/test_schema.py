@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.runtime.counters import version
+from litellm_messplus.runtime.loading import version
 from litellm_messplus.store import schema
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.reading import OtherVersionError, reading, revision_of

@@ -14,8 +14,9 @@ from litellm_messplus.labels.checks.check import (
 )
 from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck, ReferenceCheck
 from litellm_messplus.labels.source import AnsweredCall, Finding, ReportFinding
-from litellm_messplus.runtime.counters import Counters, load_attribute
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.loading import load_attribute
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import FAILED, SERVING, LabelKind
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
