@@ -18,6 +18,12 @@ UNIT := $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
 # Real proxies run in two processes too, the tests of one file in the same one: they share a proxy.
 REAL := --numprocesses 2 --dist loadfile -m end_to_end
 LONG := \
+	tests/benchmarks/test_forecast.py \
+	tests/benchmarks/test_simulated_promise.py \
+	tests/docs/test_grafana.py \
+	tests/energy/test_command.py \
+	tests/postgres/test_backup.py \
+	tests/upkeep/test_backup.py \
 	tests/replay/test_encoders.py \
 	tests/replay/test_filling.py::test_a_replay_of_the_log_comes_near_to_a_replay_of_the_truth \
 	tests/routing/test_adaptive_holds_alpha.py \

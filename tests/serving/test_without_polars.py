@@ -24,7 +24,7 @@ sys.modules["polars"] = None
 from importlib import import_module
 from pkgutil import walk_packages
 import litellm_messplus
-for room in ("proxy", "store", "upkeep", "replay", "cli", "status"):
+for room in ("serving", "store", "upkeep", "replay", "cli", "status"):
     package = import_module(f"litellm_messplus.{room}")
     for module in walk_packages(package.__path__, f"{package.__name__}."):
         import_module(module.name)
