@@ -15,7 +15,7 @@ _BODY_HEADERS = (b"content-length", b"content-type")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The one who asks. An administrator of the proxy may see and label every request."""
+    """The client of a route. An administrator of the proxy may see and label every request."""
 
     key_hash: str | None
     is_admin: bool
@@ -28,8 +28,8 @@ class Caller:
 async def caller(request: Request) -> Caller:
     """Return the caller, or raise LiteLLM's own refusal.
 
-    LiteLLM lets only administrators use a route that it does not know, so it is asked whether the
-    key may list the models, which every valid key may (measured on 1.106.2).
+    LiteLLM lets only administrators use a route that it does not know, so the key is checked as
+    for listing the models, which every valid key may do (measured on 1.106.2).
     """
     if not shows_a_key(request):
         # Without a database of its own, LiteLLM 1.106 answers 500 here (its issue #38978).
@@ -39,7 +39,7 @@ async def caller(request: Request) -> Caller:
 
 
 async def administrator(request: Request) -> Caller:
-    """Return the caller, who must run the proxy: what is shown is about everybody's requests."""
+    """Return the caller, who must be an administrator: the route shows requests of all keys."""
     asking = await caller(request)
     if not asking.is_admin:
         raise HTTPException(403, "only an administrator of the proxy may see this")
@@ -47,8 +47,8 @@ async def administrator(request: Request) -> Caller:
 
 
 async def administrator_or_page(request: Request) -> Caller:
-    """Return the caller, who must run the proxy; a person with a browser and no key is led to the
-    page."""
+    """Return the caller, who must be an administrator; a browser that sends no key is redirected
+    to the page."""
     if not shows_a_key(request) and "text/html" in request.headers.get("accept", ""):
         raise HTTPException(status_code=HTTPStatus.SEE_OTHER, headers={"location": "ui/"})
     return await administrator(request)
@@ -60,7 +60,7 @@ def shows_a_key(request: Request) -> bool:
 
 
 def with_key(request: Request, key: str) -> Request:
-    """Return the same request, as if the key had come with it."""
+    """Return the same request with the key in its headers."""
     header = (b"authorization", f"Bearer {key}".encode())
     return Request({**request.scope, "headers": [*request.scope["headers"], header]})
 

@@ -1,5 +1,5 @@
-"""What serves as before the router: of which requests, what of them is decided in shadow, at which
-cost, and what serves as LiteLLM's deployments."""
+"""Requests that are served as before the router: how they are drawn, their decisions in shadow,
+the budget of those, and the deployments that serve."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -37,18 +37,18 @@ from litellm_messplus.switching.modes import (
     group_of,
 )
 
-# What the unseen calls of watched zoos may cost in a day.
+# The daily budget of the unseen calls of watched zoos.
 
 READ_SECONDS = 5.0
-"""Between two readings of what all workers spent."""
+"""Seconds between two readings of what all workers spent."""
 LAG_SECONDS = 60.0
-"""Within which the cost of a call that is paid for is in the log."""
+"""Seconds until the cost of a call that was paid for is in the log."""
 
 
 class SamplePurses:
-    """The money for samples of the zoos that limit it, each key's part of it held; one a worker.
-    A zoo without a budget pays for every call, and one with a budget for none before the log was
-    read."""
+    """The budgets for samples of the zoos that have one, limited for each key; one per worker.
+    A zoo without a budget pays for every call; one with a budget pays for none until the log has
+    been read."""
 
     def __init__(self, zoos: Mapping[str, ZooSettings], database: AsyncEngine) -> None:
         budgets = {name: zoo.watch.budget_per_day for name, zoo in zoos.items()}
@@ -58,8 +58,8 @@ class SamplePurses:
         self._database = database
 
     def pay(self, zoo: str, request_id: str, key: str | None, cost: float) -> bool:
-        """Reserve the cost of a call for a request of a key; False where the zoo's budget does not
-        allow it."""
+        """Reserve the cost of a call for a request of a key; return False if the zoo's budget does
+        not allow it."""
         if zoo not in self._purses:
             return True
         purse, keys = self._purses[zoo], self._keys[zoo]
@@ -73,13 +73,13 @@ class SamplePurses:
         return True
 
     def start(self, periodic: Periodic) -> None:
-        """Begin to read what was spent, where there is a budget."""
+        """Begin to read what was spent, if any zoo has a budget."""
         if self._purses:
             failed = "what samples cost was not read"
             periodic.every(READ_SECONDS, self.look, "sample_cost_failures", failed)
 
     async def look(self) -> None:
-        """Take what all workers spent today. Raises SQLAlchemyError."""
+        """Read what all workers spent today. Raises SQLAlchemyError."""
         read_at, now = time.monotonic(), datetime.now(UTC)
         async with self._database.connect() as connection:
             spent = await sampled_on(connection, now.date())
@@ -93,7 +93,7 @@ class SamplePurses:
 
 class Arms:
     """The draws of one worker: which requests are routed, which of the others are decided in
-    shadow, and of which of those another model is called unseen, within a budget."""
+    shadow, and for which of those another model is called unseen, within a budget."""
 
     def __init__(
         self, modes: LiveModes, purses: SamplePurses, counters: Counters, *, seed: int
@@ -105,7 +105,7 @@ class Arms:
         self._paces: dict[str, Pace] = {}
 
     def arm(self, zoo: str, request: IncomingRequest) -> tuple[Trial, str | None]:
-        """Draw the arm of a request, and return what serves it: None where it is routed."""
+        """Draw the arm of a request, and return it with what serves it, None if it is routed."""
         mode = self._modes.now[zoo]
         if not mode.draws:
             return ROUTED, None
@@ -115,14 +115,14 @@ class Arms:
         return Trial(arm, conversation_draw=draw), before
 
     def drawn(self, zoo: Zoo, request: IncomingRequest, trial: Trial) -> Trial:
-        """Add the draw of the conversation, which a request that is decided has."""
+        """Add the draw of the conversation, which every decided request has."""
         if trial.conversation_draw is not None:
             return trial
         return replace(trial, conversation_draw=self._draw(zoo.name, request))
 
     def is_due(self, zoo: Zoo, request_id: str) -> bool:
-        """Tell whether a request is decided in shadow: of the sample each one, of the others so
-        many a second."""
+        """Tell whether a request is decided in shadow: every sampled one, and a limited number of
+        the others per second."""
         if self._is_sampled(zoo, request_id):
             return True
         pace = self._paces.setdefault(zoo.name, Pace(DECIDED_PER_SECOND))
@@ -131,8 +131,8 @@ class Arms:
     def sampled(
         self, decided: DecidedRequest, record: RequestRecord, serves: str
     ) -> tuple[str, ...]:
-        """Choose whom to call unseen: of a sampled request the choice, or, where that serves
-        anyway, the next best."""
+        """Choose the candidate to call unseen for a sampled request: the chosen one, or the next
+        best if the chosen one serves anyway."""
         zoo = decided.read.intake.zoo
         others = [name for name in decided.choice.decision.ranking if name != serves]
         if not others or record.reason is Reason.NONE_HEALTHY:
@@ -154,18 +154,18 @@ class Arms:
 
 
 def shadow_level(level: ServiceLevel) -> ServiceLevel:
-    """Return the promise of a level as its requests that are served as before are counted."""
+    """Return the level under which requests of ``level`` that are served as before count."""
     return level.model_copy(update={"name": level_before(level.name)})
 
 
-# What served before the router, as LiteLLM's deployments: all, a group of them, or a candidate.
+# The deployments that served before the router: all, those of a group, or those of a candidate.
 
 
 def served_before(
     deployments: Sequence[Deployment], before: str, tried: Collection[str], order: int | None
 ) -> Sequence[Deployment]:
-    """Return the deployments as they were before: as they came, those of a group as they came, or
-    those of one candidate first and the others as a last resort."""
+    """Return the deployments that served before: all of them or those of a group, in their order,
+    or those of one candidate first and the others as a last resort."""
     if before == LITELLM:
         return deployments
     group = group_of(before)
@@ -179,15 +179,15 @@ def served_before(
 def _members(
     deployments: Sequence[Deployment], group: str, order: int | None
 ) -> Sequence[Deployment]:
-    """Return the deployments of a group, untouched: the order, the weights and the strategy of
-    LiteLLM decide. Where none is healthy, or of the order that it falls back to, all of them."""
+    """Return the deployments of a group, unchanged: LiteLLM's order, weights and strategy decide.
+    If none is healthy, or has the order that LiteLLM falls back to, return all deployments."""
     own = of_group(deployments, group)
     is_there = any(order is None or deployment.is_of_order(each, order) for each in own)
     return own if is_there else deployments
 
 
 def known_before(before: str, deployments: Sequence[Deployment]) -> str:
-    """Name the candidate that will serve, where a group has only one."""
+    """Return the candidate that will serve, if the group has only one; else ``before`` itself."""
     group = group_of(before)
     found = {deployment.candidate_of(each) for each in of_group(deployments, group or "")}
     return found.pop() if len(found) == 1 else before

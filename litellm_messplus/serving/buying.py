@@ -1,4 +1,4 @@
-"""Buying labels: which requests get them, and which candidates answer unseen for that."""
+"""Buying labels: which requests get them, and which candidates are called unseen for them."""
 
 import logging
 import time
@@ -37,12 +37,12 @@ from litellm_messplus.store.worker_counters import running
 logger = logging.getLogger("litellm_messplus")
 
 LOOK_SECONDS = 5.0
-"""Between two looks at what all workers spent."""
+"""Seconds between two readings of what all workers spent."""
 
 
 class Buyer:
     """The buyer of one zoo: it draws the requests whose labels are bought, prices each by what the
-    judge will read, and holds each key to its part of the money."""
+    judge will read, and limits each key to its share of the budget."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class Buyer:
         request: IncomingRequest,
         situation: Situation,
     ) -> tuple[float | None, bool | None]:
-        """Return the probability with which labels of the request's answers are bought, None where
-        none are; and whether all answers will be labelled, None where only the log can tell."""
+        """Return the probability with which labels of the request's answers are bought, None if
+        none are; and whether all answers will be labelled, None if known only from the log."""
         self._keys.asked(request.key_hash, datetime.now(UTC).date())
         if self.is_free(request):
             return None, True
-        if question.is_alone and self._compares:  # nothing is answered beside it
+        if question.is_alone and self._compares:  # no other candidate answers it
             return None, False
         bought = self._draw(engine, question, request, situation)
         return bought, self.otherwise() if bought is None else True
@@ -83,7 +83,7 @@ class Buyer:
         self, engine: Engine, question: Question, request: IncomingRequest, situation: Situation
     ) -> float | None:
         """Draw whether labels of the request's answers are bought; return the probability of that
-        where they are, None where they are not."""
+        if they are, else None."""
         asking = self._judge.cost.of_request(request.conversation.text)
         judging = None if asking is None else (ORDERS if self._compares else 1.0) * asking
         probability, expected = question.level.label_rate or 0.0, judging or 0.0
@@ -102,8 +102,8 @@ class Buyer:
         return probability
 
     def pays(self, asked: Asked, dollars: float) -> bool:
-        """Tell whether a grading is paid that is now known to cost so much: long answers may make
-        it more than was expected."""
+        """Tell whether a grading is paid whose cost is now known: long answers may make it cost
+        more than expected."""
         cost = dollars if self.purse is None else self.purse.of_dollars(dollars)
         more = cost - self._expected.get(asked.request_id, 0.0)
         if more <= 0.0:
@@ -118,7 +118,7 @@ class Buyer:
         return is_paid
 
     def give_back(self, request_id: str, key: str | None) -> None:
-        """Let go of what was expected of labels that will not come."""
+        """Release the expected cost of labels that will not come."""
         self._keys.spend(key, -self._expected.pop(request_id, 0.0))
         if self.purse is not None:
             self.purse.settled(request_id)
@@ -133,22 +133,22 @@ class Buyer:
         self._count(request_id, key, expected)
 
     def _count(self, request_id: str, key: str | None, cost: float) -> None:
-        """Count what labels of a request are expected to cost its key, or how much more."""
+        """Add to the cost that a request's labels are expected to have for its key."""
         self._keys.spend(key, cost)
         self._expected[request_id] = self._expected.get(request_id, 0.0) + cost
 
     def is_free(self, request: IncomingRequest) -> bool:
-        """Tell whether a check will label every answer, so that no label need be bought."""
+        """Tell whether a check will label every answer, so that no label needs to be bought."""
         return self._zoo.labels.checks.reference and METADATA_KEY in request.client_metadata
 
     def otherwise(self) -> bool | None:
-        """Tell whether answers are labelled that nothing is bought for: None where a check of the
-        operator's may, and only the log can tell."""
+        """Tell whether answers without bought labels are labelled: None if a check of the
+        operator's may label them, which only the log shows."""
         return None if self._zoo.labels.checks.callables else False
 
     def beside(self, decision: Decision, situation: Situation) -> Decision:
-        """Add to the decision the answers to compare: the largest's, and, where that is served, the
-        answer of a cheaper candidate."""
+        """Add to the decision the answer to compare with: the largest candidate's, or a cheaper
+        candidate's if the largest serves."""
         if not self._compares:
             return decision
         called = {decision.chosen, *decision.explored}
@@ -164,14 +164,14 @@ class Buyer:
         policy = engine.state.policy
         if not isinstance(policy, AdaptivePolicy):
             return 0.0
-        if not self._judge.counts:  # its labels weigh nothing: only to see whether that is still so
+        if not self._judge.counts:  # its labels have no weight: a few show whether that still holds
             return LEAST
         return rate(need(policy.predictor, engine.zoo.largest, level.alpha, surface))
 
 
 def compared_too(called: set[str], situation: Situation) -> str | None:
-    """Choose the candidate that must answer too so that there is something to compare; None where
-    there is already, or the largest is not healthy."""
+    """Choose the candidate that must answer too so that there are two answers to compare; None if
+    there are two already, or the largest is not healthy."""
     healthy = {each.candidate: each for each in situation.estimates}
     if situation.largest not in healthy:
         return None
@@ -180,20 +180,20 @@ def compared_too(called: set[str], situation: Situation) -> str | None:
     others = [each for name, each in healthy.items() if name != situation.largest]
     if len(called) > 1 or not others:
         return None
-    # The best of the cheaper ones: whether it is as good decides the most.
+    # The best of the cheaper ones: whether it is as good as the largest matters most.
     return max(others, key=lambda each: each.satisfaction).candidate
 
 
 def unseen_costs(situation: Situation) -> tuple[float, float]:
-    """Return what an unseen call to the largest candidate is expected to cost, and what those to
-    all others may: one of them serves, or the largest does and costs nothing beside."""
+    """Return the expected cost of an unseen call to the largest candidate, and the most that those
+    to all others may cost: one of them serves, or the largest does at no extra cost."""
     largest = sum(e.cost for e in situation.estimates if e.candidate == situation.largest)
     others = [e.cost for e in situation.estimates if e.candidate != situation.largest]
     return largest, sum(others) - min(others, default=0.0)
 
 
 class Buyers:
-    """The buyers of all zoos that buy labels: ``of_zoo`` holds each by its zoo."""
+    """The buyers of all zoos that buy labels; ``of_zoo`` maps each zoo to its buyer."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class Buyers:
             purse.settled(finding.request_id)
 
     async def look(self) -> None:
-        """Take what all workers spent and saved. Raises SQLAlchemyError."""
+        """Read what all workers spent and saved. Raises SQLAlchemyError."""
         read_at, now = time.monotonic(), datetime.now(UTC)
         today = now.date()
         async with self._database.connect() as connection:
@@ -239,13 +239,13 @@ class Buyers:
 
 
 async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:
-    """Count the hours since the zoo was first asked for today."""
+    """Count the hours since the zoo's first request of today; 0 if there is none."""
     first = await first_asked(connection, zoo, now.date())
     return 0.0 if first is None else (now - first).total_seconds() / 3600.0
 
 
 def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
-    """Explain of each zoo that is to buy labels why it never will: told at the start."""
+    """Explain, for the log at the start, why each zoo whose limit is 0 will never buy labels."""
     told = []
     for name, zoo in zoos.items():
         buying = zoo.buy_labels

@@ -1,7 +1,7 @@
-"""A configuration checked as a start checks it, without a start: `messplus check`.
+"""Check of a configuration as at a start, but without starting: `messplus check`.
 
-What the start refuses, this refuses, with the same message, for it is the same code. What the start
-takes but an operator hardly means, this says as a note.
+It refuses what the start refuses, with the same message, since it runs the same code. What the
+start accepts but an operator hardly intends is reported as a note.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,15 +35,15 @@ from litellm_messplus.store.schema import newest
 from litellm_messplus.switching.modes import Mode
 
 CALLBACK = "litellm_messplus.plugin.instance"
-"""What `litellm_settings.callbacks` must name, or LiteLLM never loads the plugin."""
+"""The name that `litellm_settings.callbacks` must list, or LiteLLM never loads the plugin."""
 PER = 1_000_000
-"""Tokens that prices are shown for."""
+"""Number of tokens for which prices are shown."""
 
 
 @dataclass(frozen=True)
 class Honoured:
-    """The settings and zoos that a start can go on from; ``measured`` are the deployments whose
-    joules are measured."""
+    """The settings and zoos of a valid configuration; ``measured`` are the deployments whose
+    energy is measured."""
 
     settings: MessplusSettings
     zoos: dict[str, Zoo]
@@ -89,7 +89,7 @@ class Checked:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the configuration as plain values, for JSON."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 
@@ -103,7 +103,7 @@ def honoured(config: Mapping[str, Any]) -> Honoured:
     Raises ConfigurationError for the first key that cannot be honoured.
     """
     settings = load_settings(config)
-    create_engine(settings.database)  # for what it refuses: it connects to nothing
+    create_engine(settings.database)  # validates the URL, without connecting
     model_list = config.get("model_list") or []
     zoos = configured_zoos(settings, config)
     check_judges(settings, model_list)
@@ -121,14 +121,14 @@ def _check_archive(settings: MessplusSettings) -> None:
 
 
 OVERRULING = ("session_affinity", "deployment_affinity")
-"""LiteLLM's checks that cut a group down to the deployment that served the session, or the key,
-first: the order in which we rank the deployments then means nothing."""
+"""LiteLLM's checks that reduce a group to the deployment that first served the session, or the
+key: they make our ranking of the deployments void."""
 KEPT = ("responses_api_deployment_check", "encrypted_content_affinity")
-"""Those for a group that hold a request only where it can be served nowhere else."""
+"""The checks that pin a request only if no other deployment can serve it."""
 
 
 def check_affinity(zoos: Sequence[str], router_settings: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError for a zoo for which LiteLLM's own affinity is on."""
+    """Raise ConfigurationError if LiteLLM's own affinity is on for a zoo."""
     everywhere = router_settings.get("optional_pre_call_checks") or []
     of_group = router_settings.get("model_group_affinity_config") or {}
     for zoo in zoos:
@@ -147,8 +147,8 @@ def check_affinity(zoos: Sequence[str], router_settings: Mapping[str, Any]) -> N
 
 
 def checked(config: Mapping[str, Any]) -> Checked:
-    """Say what the configuration would start with. Raises ConfigurationError as a start would, and
-    where LiteLLM is not told to load the plugin."""
+    """Return what the configuration would start with. Raises ConfigurationError as a start would,
+    and if LiteLLM is not configured to load the plugin."""
     callbacks = (config.get("litellm_settings") or {}).get("callbacks") or []
     given = [callbacks] if isinstance(callbacks, str) else list(callbacks)
     if CALLBACK not in given:
@@ -161,12 +161,12 @@ def checked(config: Mapping[str, Any]) -> Checked:
 
 
 LOOK_SECONDS = 5.0
-"""How long a database may take to say which migrations it has."""
+"""Seconds that a database may take to return which migrations it has."""
 
 
 async def database_notes(database: str) -> tuple[str, ...]:
-    """Look at the database that a start would open. Raises OtherVersionError where the start would
-    refuse its schema."""
+    """Return notes on the database that a start would open. Raises OtherVersionError if the start
+    would refuse its schema."""
     try:
         found = await revision_of(database, LOOK_SECONDS)
     except OtherVersionError:

@@ -1,4 +1,4 @@
-"""The parts of the plugin: put together, started, and stopped in an order that loses nothing."""
+"""The parts of the plugin: built, started, and stopped in an order that loses nothing."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -52,17 +52,17 @@ from litellm_messplus.settings.zoo import Zoos
 from litellm_messplus.store.database import create_engine
 
 COUNTING_SHARE = 0.4
-"""Of the deadline: how long a request waits until the tokens of its long prompt are counted."""
+"""Share of the deadline that a request waits until the tokens of its long prompt are counted."""
 READING_CONNECTIONS = 2
-"""To the database, for status, alerts and metrics, beside those of the log and of feedback."""
+"""Database connections for status, alerts and metrics, separate from those of log and feedback."""
 
 
 class Parts:
-    """One a worker process. Those without an underscore are what the hooks of LiteLLM use.
+    """The parts of one worker process. LiteLLM's hooks use those without an underscore.
 
     ``engines`` have been restored up to ``position``; ``measured`` are the deployments whose energy
-    is, and ``prompt_tokens`` counts for the candidates whose tokenizer is at hand. ``modes`` have
-    been read from the database; those of the file hold until they are.
+    is measured, and ``prompt_tokens`` counts for the candidates whose tokenizer is available.
+    ``modes`` have been read from the database; until then the modes of the file apply.
     """
 
     def __init__(
@@ -183,13 +183,13 @@ class Parts:
         return routes
 
     def begin_at(self, position: int) -> None:
-        """Begin at a position: the engines have been restored up to there, since all this was
-        made."""
+        """Set the position in the log to begin at, up to which the engines have been restored since
+        the parts were built."""
         self.journal.begin_at(position)
         self._other_workers.begin_at(position)
 
     def start(self) -> None:
-        """Begin writing the log, in the running event loop, and warm the encoder up."""
+        """Begin writing the log in the running event loop, and warm up the encoder."""
         for part in (self._features, self.journal, self._energy):
             part.start()
         for follower in (self.line_log, self.live):

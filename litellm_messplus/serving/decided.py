@@ -1,5 +1,5 @@
-"""A request is decided: read, placed in its conversation, chosen for, and recorded, whole or as far
-as it is known before."""
+"""Decision of a request: it is read, placed in its conversation, decided, and recorded, in full or
+as far as it is known before the decision."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ from litellm_messplus.switching.way_back import Mark, is_huge
 
 @dataclass(frozen=True, slots=True)
 class DecidedRequest:
-    """A request that was decided. ``dropped`` says why the decision is not followed: no deployment
-    is healthy, so that LiteLLM calls none, or it came too late; None where it is followed.
+    """A decided request. ``dropped`` is the reason why the decision is not followed: no deployment
+    is healthy, so LiteLLM calls none, or the decision came too late; None if it is followed.
     ``bought`` is the probability with which labels of its answers are bought.
-    ``standing`` is where it stands in a conversation, and ``pin`` who holds it."""
+    ``standing`` is its place in a conversation, and ``pin`` the candidate that holds it."""
 
     read: ReadRequest
     choice: Choice
@@ -42,14 +42,14 @@ class DecidedRequest:
 
     @property
     def reason(self) -> Reason:
-        """The reason that the log has."""
+        """The reason as it is logged."""
         return self.dropped or self.choice.decision.reason
 
     @property
     def ranking(self) -> tuple[str, ...]:
-        """The candidates in the order in which they are to be tried: where the decision came too
-        late, who holds the request, or nobody, so that LiteLLM chooses. A retry of a request that
-        LiteLLM refuses may find a deployment after all."""
+        """The candidates in the order in which to try them. If the decision came too late: only the
+        candidate that holds the request, or none, so that LiteLLM chooses. A request that LiteLLM
+        refuses keeps its ranking, since a retry may find a deployment after all."""
         if self.dropped is not Reason.DEADLINE_MISSED:
             return self.choice.decision.ranking
         return () if self.pin is None else (self.pin.candidate,)
@@ -62,7 +62,7 @@ class Recorder:
         self._settings = settings
 
     def undecided(self, intake: Intake, serves: str) -> RequestRecord:
-        """Describe a request of which only what serves it is known, and who asks."""
+        """Build the record of a request of which only the client and what serves it are known."""
         state, level = intake.engine.state, intake.level.name
         return RequestRecord(
             **self._known(intake),
@@ -74,7 +74,7 @@ class Recorder:
         )
 
     def decided(self, decided: DecidedRequest) -> RequestRecord:
-        """Describe a request with the decision."""
+        """Build the record of a decided request."""
         read, standing = decided.read, decided.standing
         situation, decision = decided.choice.situation, decided.choice.decision
         intake, question = read.intake, read.question
@@ -100,7 +100,7 @@ class Recorder:
             exploration_calls=len(decision.explored),
             encode_seconds=None if read.encoding is None else read.encode_seconds,
             encode_joules=None if read.encoding is None else read.encoding.joules,
-            # The journal would drop it too, by a copy of a record of fifty fields.
+            # The journal would drop it too, but by copying a record of fifty fields.
             prompt=intake.request.conversation.text if self._settings.store_text else None,
             surface=question.prompt.surface,
             surface_version=VERSION,
@@ -130,8 +130,8 @@ class Recorder:
 
 
 def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
-    """Remove what a decision that is not followed would claim: nothing is expected, nobody else is
-    called, and no labels are bought. One that came too late chose nobody either."""
+    """Remove what does not hold for a decision that is not followed: nothing is expected, no other
+    candidate is called, no labels are bought. One that came too late chose no candidate either."""
     unclaimed = replace(
         record,
         is_exploration=False,
@@ -154,8 +154,8 @@ def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
 def in_shadow(
     record: RequestRecord, decided: DecidedRequest, serves: str, called: tuple[str, ...]
 ) -> RequestRecord:
-    """Describe a request that ``serves`` serves as before, with the decision beside it; ``called``
-    are the candidates that are called unseen."""
+    """Build the record of a request that ``serves`` serves as before, with the shadow decision;
+    ``called`` are the candidates that are called unseen."""
     decision, costs = decided.choice.decision, record.estimated_cost
     is_refused = record.reason is Reason.NONE_HEALTHY
     names = (decision.chosen, *decision.explored)
@@ -174,8 +174,8 @@ def in_shadow(
 
 
 class RequestDecider:
-    """The decision of a request: what it needs to know, whether labels of its answers are bought,
-    and whether it came in time."""
+    """The decider of requests: it reads each, decides it, draws whether labels of its answers are
+    bought, and drops a decision that came too late."""
 
     def __init__(
         self,
@@ -199,8 +199,8 @@ class RequestDecider:
         return self._holds.holds(zoo)
 
     async def decide(self, intake: Intake) -> DecidedRequest:
-        """Read and decide a request. Only one that is routed stands in a conversation, and may be
-        decided too late."""
+        """Read and decide a request. Only a routed request has a place in a conversation, and only
+        a routed one can be decided too late."""
         started = time.perf_counter()
         engine, request, deployments = intake.engine, intake.request, intake.deployments
         read = await self._reader.read(intake)
@@ -220,7 +220,7 @@ class RequestDecider:
         return DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
-        """Decide, and draw whether labels of the answers are bought: with which probability."""
+        """Decide, and draw whether labels of the answers are bought; return the probability too."""
         buyer = self._buyers.get(engine.zoo.name)
         if buyer is None:
             return engine.decide(read.question), None
@@ -252,8 +252,8 @@ class RequestDecider:
     def _dropped(
         self, engine: Engine, read: ReadRequest, deployments: Sequence[Deployment], *, is_late: bool
     ) -> Reason | None:
-        """Say why a decision is not followed, None where it is. Of one that is not, nothing is
-        expected, and nothing is paid for its labels."""
+        """Return why a decision is not followed, None if it is. If it is not, no satisfaction is
+        expected of it, and nothing is paid for its labels."""
         if deployments and not is_late:
             return None
         engine.expect_nothing(read.question.request_id)
@@ -263,7 +263,7 @@ class RequestDecider:
         return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
 
     def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
-        """Remember for the way back whether a deadline was missed, unless the prompt's own size
+        """Remember for the way back whether a deadline was missed, unless the size of the prompt
         explains it."""
         conversation = read.intake.request.conversation
         if not is_huge(len(conversation.turns), len(conversation.text)):

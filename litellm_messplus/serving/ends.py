@@ -1,7 +1,7 @@
-"""A call has ended: its record, and everyone who is informed of it.
+"""The end of a call: its record, and the parts that are notified of it.
 
-Every call comes to one sink, the one that the user saw and the unseen ones in parallel, whether it
-was answered or failed."""
+Every call goes to one sink: the one that the user saw and the unseen ones in parallel to it,
+answered or failed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ UNMETERED = Metered(None, None, CostSource.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The answer that came back of a call, ``reading`` in LiteLLM's words. ``is_cache_hit`` where
-    LiteLLM's cache gave the answer."""
+    """The answer of a call; ``reading`` is what LiteLLM reports of it. ``is_cache_hit`` if it came
+    from LiteLLM's cache."""
 
     response: object
     response_id: str | None
@@ -57,20 +57,20 @@ class Said:
 
 
 GONE_STATUS = 499
-"""The HTTP status by which LiteLLM's proxy says that its client has hung up."""
+"""The HTTP status that LiteLLM's proxy uses when its client has disconnected."""
 TIMEOUT_STATUS = 408
-"""That of LiteLLM's timeouts."""
+"""The HTTP status of LiteLLM's timeouts."""
 
 
 def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
-    """Tell who failed, by the error that ended a call; ``is_called`` where a model was called
-    before none was left."""
+    """Classify the error that ended a call by who failed; ``is_called`` if a model was called
+    before no deployment was left."""
     status = getattr(error, "status_code", None)
     if isinstance(error, NO_DEPLOYMENT_LEFT) and not is_called:
         return Failure.NO_DEPLOYMENT
     if status in REFUSALS:
         return Failure.REFUSED
-    if isinstance(error, HTTPException) and status == GONE_STATUS:  # an endpoint's own is its own
+    if isinstance(error, HTTPException) and status == GONE_STATUS:  # an endpoint's is upstream
         return Failure.CLIENT_GONE
     if isinstance(error, TimeoutError) or status == TIMEOUT_STATUS:
         return Failure.DEADLINE
@@ -79,9 +79,9 @@ def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """The end of a call of a request: with what was ``said``, else with an ``error``, and who
-    failed. ``needs`` is what the gates know of the request, None in a zoo without; ``place`` is
-    where it stands in a conversation, None of a call that the user did not see."""
+    """The end of a call of a request: with the answer ``said``, else with an ``error`` and who
+    failed. ``needs`` is what the gates read of the request, None in a zoo without gates; ``place``
+    is its place in a conversation, None for a call that the user did not see."""
 
     call_id: str
     role: CallRole
@@ -96,8 +96,8 @@ class CallEnd:
 
 
 class CallSink:
-    """Meters each call and hands it to the log, to those who measure energy, to the gates, to the
-    conversation that it is of, and to those who judge answers."""
+    """The sink of ended calls: it meters each and passes it to the log, the energy service, the
+    gates, its conversation, and the sources of labels."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class CallSink:
         self._gates = gates
 
     def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
-        """Tell everyone; returns what is logged. ``asked`` is None where nobody judges."""
+        """Notify all parts and return the logged record. ``asked`` is None if no source judges."""
         factor = self._energy.price_factor(end.author.deployment_id or "")
         call = call_record(record, end, self._meter, factor)
         self._journal.write(call)
@@ -131,11 +131,11 @@ class CallSink:
         return call
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
-        """Note whose answer goes out to the client, before the end of the call is known."""
+        """Note the deployment whose answer goes to the client, before the call has ended."""
         self._holds.called(place, zoo, deployment)
 
     def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
-        """Learn from an attempt that has failed at a deployment; a retry or a fallback may
+        """Update the gates with an attempt that failed at a deployment; a retry or a fallback may
         follow."""
         self._gates.failed(deployment, error, needs)
 
@@ -146,7 +146,7 @@ def call_record(
     meter: Meter,
     price_factor: float = 1.0,
 ) -> CallRecord:
-    """Build the record of a call, attributed to whoever wrote the answer."""
+    """Build the record of a call, attributed to the author of the answer."""
     author, said = end.author, end.said
     metered = UNMETERED
     if said is not None:
@@ -183,8 +183,8 @@ def call_record(
 
 
 class ServedCalls:
-    """The calls that serve requests: finds the open one a hook is about, and says what became of
-    it."""
+    """The handler of calls that serve requests: it finds the open request of a hook, and reports
+    how its call ended."""
 
     def __init__(
         self,
@@ -203,9 +203,9 @@ class ServedCalls:
     async def headers(
         self, data: dict[str, Any], response: object, call_info: Mapping[str, Any]
     ) -> dict[str, str] | None:
-        """Give what the client is told with its answer, and note who wrote it: the next request of
+        """Return the headers for the client, and note the author of the answer: the next request of
         the conversation may come before this one is logged. None for a request that is not routed;
-        without a ``response`` every model has failed."""
+        ``response`` is None if every model has failed."""
         opened = self._opened(data, data)
         if opened is None:
             return None
@@ -223,8 +223,8 @@ class ServedCalls:
         return response_headers(opened.record, author.name)
 
     async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
-        """Take LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and of
-        a stream at its end."""
+        """Handle LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and
+        for a stream at its end."""
         opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
         if opened is None:
             return
@@ -233,12 +233,12 @@ class ServedCalls:
         opened.ensure_logged()
         end = answered_end(opened, payload, response, author)
         call = self._sink.ended(opened.record, opened.release_asked(), end)
-        # The headers of a stream went out before anybody knew its id.
+        # The headers of a stream went out before its id was known.
         opened.response_id = opened.response_id or call.response_id
         self._authors.wrote(opened.record.zoo, call)
 
     def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
-        """Take LiteLLM's log event of an attempt that failed."""
+        """Handle LiteLLM's log event of an attempt that failed."""
         opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
         if opened is not None:
             payload = kwargs.get("standard_logging_object") or {}
@@ -260,7 +260,7 @@ class ServedCalls:
         return None
 
     def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
-        """Name who serves a request, as LiteLLM tells it before the answer goes out."""
+        """Return the author that LiteLLM names before the answer goes out."""
         info = call_info.get("model_info") or {}
         deployment = call_info.get("model_id") or info.get("id")
         if deployment is None:
@@ -269,7 +269,7 @@ class ServedCalls:
         return Author(candidate, str(deployment), None)
 
     async def _author_of_repetition(self, opened: OpenRequest, response: object) -> Author:
-        """Find who wrote an answer from LiteLLM's cache, where that is known."""
+        """Find the author of an answer from LiteLLM's cache; ``UNKNOWN`` if it is not known."""
         try:
             opened.response_id = await answers.repeated_id(response)
             opened.author = await self._authors.of(opened.record.zoo, opened.response_id)
@@ -280,7 +280,7 @@ class ServedCalls:
     async def _author(
         self, opened: OpenRequest, payload: Mapping[str, Any], response: object
     ) -> Author:
-        """Find who wrote an answer: who served it, unless the cache repeats an earlier one."""
+        """Find the author of an answer: of this call, or of the one repeated by the cache."""
         if not payload.get("cache_hit"):
             return served_by(payload, opened.record.zoo, self._index)
         if opened.author is not None:
@@ -298,7 +298,7 @@ class ServedCalls:
 
 
 def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> Author:
-    """Name the author of an answer not from LiteLLM's cache: who served it in the end."""
+    """Return the author of an answer not from LiteLLM's cache: the deployment that served last."""
     deployment = payload.get("model_id")
     return Author(index.candidate(zoo, deployment), deployment, payload.get("model"))
 
@@ -306,7 +306,7 @@ def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> A
 def answered_end(
     opened: OpenRequest, payload: Mapping[str, Any], response: object, author: Author
 ) -> CallEnd:
-    """Describe the end of a call that was answered; ``payload`` is LiteLLM's standard logging
+    """Build the end of a call that was answered; ``payload`` is LiteLLM's standard logging
     object."""
     record, seconds = opened.record, _seconds(payload)
     reading = ReportedCall(
@@ -330,8 +330,8 @@ def answered_end(
 
 
 def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
-    """Describe the end of a request without an answer. Where LiteLLM refused it, since it has no
-    deployment left, no candidate was called; which one LiteLLM itself chose, nobody knows."""
+    """Build the end of a request without an answer. The candidate is None if LiteLLM refused it
+    with no deployment left, so none was called, and if LiteLLM itself chose, so it is unknown."""
     is_refused = isinstance(error, NO_DEPLOYMENT_LEFT) and not opened.tried
     is_unknown = is_refused or is_of_litellm(opened.record.chosen)
     return CallEnd(
@@ -345,26 +345,26 @@ def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
 
 
 def _response_id(payload: Mapping[str, Any], response: object) -> str | None:
-    """Return the id that the client got: of a repeated answer, the payload has it with an ending of
+    """Return the id that the client got: for a repeated answer, the payload's id has a suffix of
     its own."""
     told = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
     return None if told is None else plain_response_id(told)
 
 
 def _usage(payload: Mapping[str, Any]) -> object:
-    """Find the usage, with the details where LiteLLM kept them; the bare numbers are in the payload
+    """Return the usage, with details if LiteLLM kept them; the bare numbers are in the payload
     itself."""
     return (payload.get("metadata") or {}).get("usage_object") or payload
 
 
 def _seconds(payload: Mapping[str, Any]) -> float | None:
-    """Measure the time to the end of the answer; LiteLLM's own `response_time` of a stream ends
-    with its start."""
+    """Compute the seconds to the end of the answer; for a stream, LiteLLM's own `response_time`
+    covers only the time to its start."""
     started, ended = payload.get("startTime"), payload.get("endTime")
     return None if started is None or ended is None else ended - started
 
 
 def _ended_at(payload: Mapping[str, Any]) -> datetime:
-    """Return when the answer ended: LiteLLM's event comes some time after."""
+    """Return when the answer ended: LiteLLM's event comes some time later."""
     ended = payload.get("endTime")
     return datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)

@@ -1,5 +1,5 @@
 """Energy in service: every ended call goes to the follower of its deployment's sensors, measured
-joules go to the log, and prices follow what is measured."""
+joules go to the log, and prices are corrected by them."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -25,8 +25,8 @@ from litellm_messplus.store.answered import EndedCall, ended_calls
 
 
 class OtherWorkers:
-    """The calls of other workers: those that `exclude` was not told of before they were in the log.
-    ``position`` is where in the log to begin."""
+    """The calls of other workers: those in the log that were not passed to `exclude` before.
+    ``position`` is the position in the log to begin at."""
 
     def __init__(self, database: AsyncEngine, position: int) -> None:
         self._database = database
@@ -34,7 +34,7 @@ class OtherWorkers:
         self._own: set[str] = set()
 
     def begin_at(self, position: int) -> None:
-        """Begin after that place in the log: calls up to there are no news."""
+        """Begin after that position in the log, and skip all calls up to it."""
         self._position = position
 
     def exclude(self, call_id: str) -> None:
@@ -42,7 +42,7 @@ class OtherWorkers:
         self._own.add(call_id)
 
     async def ended_calls(self) -> list[EndedCall]:
-        """Read the calls since the last time. Raises SQLAlchemyError where the log does not
+        """Read the calls since the last reading. Raises SQLAlchemyError if the database does not
         answer."""
         logged = await ended_calls(self._database, self._position)
         if logged:
@@ -53,16 +53,16 @@ class OtherWorkers:
 
 
 OTHERS = ""
-"""The call id under which calls of other workers are followed, who log what these took, and calls
-of other zoos' requests, which count in another unit."""
+"""The call id for followed calls whose energy is not logged here: those of other workers, which log
+it themselves, and those of other zoos' requests, whose costs are in another unit."""
 
 
 class EnergyService:
-    """The energy in service, one a worker, with one follower for each source.
+    """The energy in service, one per worker, with one follower for each source.
 
     ``measured`` are the deployments of the configuration, whose sensors are read from the start;
-    those that are added later are followed from their first call on. Where several share sensors,
-    the first one's profile says what these draw when idle.
+    those that are added later are followed from their first call on. If several share sensors,
+    the first one's profile states the idle power.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class EnergyService:
             self._follower(deployment)
 
     async def close(self) -> None:
-        """Stop. Calls whose windows are not settled yet keep their estimates."""
+        """Stop reading. Calls whose windows are not settled yet keep their estimates."""
         await self._tasks.close()
 
     def ended(self, zoo: str, call: CallRecord) -> None:
-        """Measure a call of that zoo that has ended, however it did."""
+        """Measure an ended call of that zoo, answered or failed."""
         if call.deployment_id not in self._index.measured or call.is_cache_hit:
             return
         found = EndedCall.of(call)
@@ -108,7 +108,7 @@ class EnergyService:
         self._correct(zoo, call.candidate)
 
     async def hear_of_others(self) -> None:
-        """Tell the followers of other workers' calls in the log: the sensors count what those take
+        """Pass other workers' calls in the log to the followers: the sensors measure their energy
         too."""
         try:
             for call in await self._others.ended_calls():
@@ -117,7 +117,7 @@ class EnergyService:
             self._counters.failure("energy_others_unknown", "other workers' calls are not known")
 
     def price_factor(self, deployment_id: str) -> float:
-        """Return the factor of a deployment's price: 1 unless it is one of measured energy."""
+        """Return the factor of a deployment's price: 1 unless the price is of measured energy."""
         deployment = self._index.measured.get(deployment_id)
         follower = self._followers.get(deployment.source) if deployment else None
         if follower is None or self._per_joule(deployment_id) is None:
@@ -138,15 +138,15 @@ class EnergyService:
             )
 
     def _correct(self, zoo: str, candidate: str) -> None:
-        """Tell the engine, whose price of a candidate is the mean over its deployments."""
+        """Update the engine's price factor of a candidate: the mean over its deployments."""
         replicas = self._index.replicas.get((zoo, candidate))
-        if not replicas:  # LiteLLM serves none of them any more
+        if not replicas:  # LiteLLM has none of them any more
             return
         factor = fmean(map(self.price_factor, replicas))
         self._engines[zoo].price_factors[candidate] = factor
 
     def _take(self, call: MeasuredCall) -> None:
-        """Log what a call took, in the zoo's unit where its price is one of energy."""
+        """Log the joules of a call, and its cost in the zoo's unit if its price is of energy."""
         if call.call_id == OTHERS:
             return
         per_joule = self._per_joule(call.deployment_id)

@@ -32,18 +32,18 @@ from litellm_messplus.serving.surfaces.surface import PLAIN_METADATA, Surface
 
 CLOSE_SECONDS = 10.0
 ORIGIN = "messplus_exploration"
-"""By it LiteLLM's logs tell the call from a user's, and count it in no savings."""
+"""The origin by which LiteLLM's logs distinguish the call from users', and count no savings."""
 NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "store", "background"})
-"""Not part of an exploration call: it is never streamed, and leaves nothing behind upstream."""
+"""Arguments left out of an exploration call: it is not streamed, and stores nothing upstream."""
 
 
 CONCURRENT = 16
-"""Exploration calls under way at once, in one worker: under a burst of explored requests the
+"""Exploration calls in progress at once, in one worker: under a burst of explored requests the
 endpoints serve users first."""
 
 
 class Explorer:
-    """The exploration calls, a bounded number at once; what would exceed it is left out and
+    """The exploration calls, a bounded number at once; calls beyond it are left out and
     counted."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Explorer:
                 self._counters.add("explorations_left_out")
 
     async def close(self) -> None:
-        """Wait for the calls under way, but not for ever."""
+        """Wait for the calls in progress, for at most ``CLOSE_SECONDS``."""
         await self._calls.close(CLOSE_SECONDS)
 
     async def _call(
@@ -102,8 +102,8 @@ class Explorer:
         self._sink.ended(record, asked, replace(end, needs=opened.needs))
 
     def _arguments(self, group: str, request: IncomingRequest) -> dict[str, Any]:
-        """Repeat the request as the filter saw it: after guardrails, before a provider's
-        spelling."""
+        """Repeat the request as the filter saw it: after guardrails, before LiteLLM translates it
+        for a provider."""
         repeated = {
             name: value
             for name, value in request.kwargs.items()
@@ -117,7 +117,7 @@ class Explorer:
         return {**repeated, "num_retries": 0, "disable_fallbacks": True, "cache": NEVER_CACHED}
 
     def _metadata(self, request: IncomingRequest) -> dict[str, Any]:
-        """Say whose the call is: nobody's, or the caller's as an internal call of the proxy."""
+        """Build the metadata: charged to no key, or to the caller's as an internal call."""
         whose = request.metadata if self._charge_caller else {}
         return internal_call_metadata(whose, ORIGIN)
 

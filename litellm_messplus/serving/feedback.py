@@ -1,4 +1,4 @@
-"""Feedback: the request that an id means, and what a client says of it, made durable."""
+"""Feedback: finding the request of an id, and writing the client's verdict on it durably."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
@@ -39,17 +39,17 @@ from litellm_messplus.store.history import CallVerdicts, call_verdicts
 from litellm_messplus.store.key_activity import SPAN
 from litellm_messplus.store.rows import STORABLE
 
-# Which request an id means: one of the caller's own, which may not be in the log yet.
+# Finding the request of an id: one of the caller's own, which may not be in the log yet.
 
 WAIT_SECONDS = 1.0
-"""How long an id may be ahead of the log: another worker writes in batches, and LiteLLM tells the
-id of a streamed answer only after the client has it."""
+"""Seconds that an id may be ahead of the log: another worker writes in batches, and LiteLLM reports
+the id of a streamed answer only after the client has it."""
 
 
 class RequestFinder:
-    """A finder of requests, which looks at most three times: at once, when the log says that the id
-    has come, and at the end. Another key's request is answered as one that does not exist, and as
-    late."""
+    """A finder of requests, which looks at most three times: at once, when the id has reached the
+    log, and at the deadline. Another key's request is answered like one that does not exist, and
+    as late."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class RequestFinder:
         self._counters = counters
 
     async def find(self, given: str, caller: Caller, session: str | None = None) -> history.Found:
-        """Find the caller's newest request that goes by ``given``, or has the session of that
+        """Find the caller's newest request that has the id ``given``, or the ``session`` of that
         digest.
 
-        Raises UnknownRequestError where there is none, TooOftenError where too many are waiting,
-        and SQLAlchemyError where the database does not answer.
+        Raises UnknownRequestError if there is none, TooOftenError if too many are waiting, and
+        SQLAlchemyError if the database does not answer.
         """
         told = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
@@ -85,7 +85,7 @@ class RequestFinder:
     async def _await(
         self, given: str, caller: Caller, arrived: asyncio.Event, deadline: float
     ) -> history.Found | None:
-        """Wait for the id, and look when it comes; None at the deadline, whatever came."""
+        """Wait for the id, and look it up when it comes; None at the deadline."""
         try:
             async with asyncio.timeout_at(deadline):
                 await arrived.wait()
@@ -126,13 +126,13 @@ def _found(record: RequestRecord) -> history.Found:
     )
 
 
-# From what a client posts to a durable label.
+# From a client's POST to a durable label.
 
 DURABLE_SECONDS = 5.0
-"""How long a client waits for a database that does not answer."""
+"""Seconds that a client waits for a database that does not answer."""
 MOST_VERDICTS = 100
-"""On one call, before no key may add another: whoever changes his mind more often does not judge.
-An administrator may."""
+"""Verdicts on one call, after which only an administrator may add another: a client that changes
+its mind more often is not judging."""
 
 
 class Feedback(BaseModel):
@@ -207,10 +207,10 @@ class Accepted:
 
 
 class FeedbackDesk:
-    """The desk that finds the request that feedback is for, and writes the label. In the ``whole``
-    zoos the promise counts conversations, and the label is on the first request of one, which its
-    session may name: ``session_digest`` tells what the log has of that. ``biases`` are the response
-    biases of the zoos."""
+    """The desk that finds the request of a verdict, and writes the label. In the ``whole`` zoos the
+    promise counts conversations, and the label goes to a conversation's first request, which may be
+    named by its session: ``session_digest`` maps the session's id to its digest in the log.
+    ``biases`` are the response biases of the zoos."""
 
     def __init__(
         self,
@@ -238,11 +238,11 @@ class FeedbackDesk:
     async def accept(
         self, feedback: Feedback, caller: Caller, patience: float | None = DURABLE_SECONDS
     ) -> Accepted:
-        """Write the verdict; returns when it is durable. One that is not being written after
-        ``patience`` seconds is withdrawn.
+        """Write the verdict, and return when it is durable. It is withdrawn if writing has not
+        begun after ``patience`` seconds.
 
         Raises UnknownRequestError, TooOftenError, TooManyVerdictsError or CountsRequestsError;
-        NotWrittenError, UnsettledError or SQLAlchemyError where the database does not take it.
+        NotWrittenError, UnsettledError or SQLAlchemyError if the database does not take it.
         """
         self._admit(caller)
         try:
@@ -285,8 +285,8 @@ class FeedbackDesk:
 
     async def _first(self, found: history.Found, caller: Caller) -> history.Found:
         """Find the request that stands for the conversation: its first, which another worker may
-        have yet to write. Where there is none (it was not routed, or is pruned), the
-        request that was named stands for itself."""
+        not have written yet. If there is none (it was not routed, or is pruned), the request of the
+        given id stands for itself."""
         if found.counted_with is None:
             return found
         try:
@@ -296,7 +296,7 @@ class FeedbackDesk:
             return found
 
     async def look_up(self, given: str, caller: Caller) -> history.History:
-        """Look up everything logged about the caller's request, what was just decided included.
+        """Look up everything logged about the caller's request, the newest records included.
 
         Raises UnknownRequestError or TooOftenError.
         """
@@ -321,9 +321,9 @@ class FeedbackDesk:
 
     @asynccontextmanager
     async def _turn(self, call_id: str, patience: float | None) -> AsyncIterator[None]:
-        """Let the verdicts on a call be written one after the other: each sees the one before.
+        """Let the verdicts on a call be written one after the other, so each sees the one before.
 
-        Raises TimeoutError where the turn does not come within ``patience`` seconds.
+        Raises TimeoutError if the turn does not come within ``patience`` seconds.
         """
         turn = self._turns.setdefault(call_id, asyncio.Lock())
         async with asyncio.timeout(patience):
@@ -341,8 +341,8 @@ class FeedbackDesk:
     async def _counts(
         self, found: history.Found, caller: Caller, value: float, said: CallVerdicts
     ) -> bool:
-        """Tell whether the verdict counts, which its weight says. An administrator's always
-        does."""
+        """Tell whether the verdict counts, that is, gets a positive weight. An administrator's
+        always does."""
         if caller.is_admin:
             return True
         is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
@@ -355,8 +355,8 @@ class FeedbackDesk:
         )
 
     def _said(self, zoo: str, value: float) -> Said:
-        """Weigh a verdict by how many users it stands for: that is in the label from the moment
-        when it is written, so that whoever reads the log counts alike."""
+        """Weigh a verdict by the number of users it stands for. The weight is written with the
+        label, so that all readers of the log count it alike."""
         return Said(value, label_weight(value, self._biases.get(zoo, 1.0)))
 
     def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
@@ -373,18 +373,18 @@ class FeedbackDesk:
         return finding.label()
 
 
-# Feedback that comes with the next request, in its metadata: the same form, and as durable.
+# Feedback in the metadata of the next request: in the same form, and as durable.
 
 METADATA_KEY = "messplus_feedback"
 UNDER_WAY = 1000
-"""Verdicts that may be waiting to be written; what comes on top is refused and counted."""
+"""Verdicts that may be waiting to be written; more are refused and counted."""
 CLOSE_SECONDS = 5.0
-"""How long a stop waits for them; the journal goes on to write what it has of them."""
+"""Seconds that a stop waits for them; the journal still writes those that it has received."""
 
 
 class NextTurnFeedback:
-    """A verdict that cannot be taken is counted and logged: the request it came with is served. It
-    waits for a database that does not answer: nobody would send it again."""
+    """The feedback in requests' metadata. A refused verdict is counted and logged, and its request
+    is served. It waits for a database that does not answer, since no client would resend it."""
 
     def __init__(self, desk: FeedbackDesk, counters: Counters) -> None:
         self._desk = desk
@@ -392,7 +392,7 @@ class NextTurnFeedback:
         self._writing = Tasks(UNDER_WAY)
 
     def take(self, request: IncomingRequest) -> None:
-        """Begin to write the verdict that a request brings along, if any; returns at once."""
+        """Begin to write the verdict in a request's metadata, if any, and return at once."""
         given = request.client_metadata.get(METADATA_KEY)
         if given is None:
             return
@@ -401,7 +401,7 @@ class NextTurnFeedback:
             self._refused("too many verdicts are waiting")
 
     async def close(self) -> None:
-        """Let the verdicts under way be written."""
+        """Wait until the verdicts in progress are written, for at most ``CLOSE_SECONDS``."""
         await self._writing.close(CLOSE_SECONDS)
 
     async def _accept(self, given: Mapping[str, Any], caller: Caller) -> None:
@@ -414,8 +414,8 @@ class NextTurnFeedback:
             self._refused(reason)
 
     async def _refusal(self, given: Mapping[str, Any], caller: Caller) -> str | None:
-        """Say why the verdict was not taken, in words that quote nobody; None where it is
-        durable."""
+        """Write the verdict, and return why it was refused, without quoting the client; None if it
+        is durable."""
         try:
             await self._desk.accept(Feedback.model_validate(given), caller, patience=None)
         except ValidationError as error:

@@ -40,23 +40,23 @@ from litellm_messplus.status.learned import Learned
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
-# Names that an operator chose, as a response header can carry them.
+# Names chosen by an operator, encoded for a response header.
 
 PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
 
 
 def header_value(name: str) -> str:
-    """Return the name itself where it is plain ASCII, else percent-encoded: a header that cannot be
-    written takes the whole answer with it."""
+    """Return the name itself if it is plain ASCII, else percent-encoded: a header that cannot be
+    written would lose the whole answer."""
     return quote(name, safe=PLAIN, errors="replace")
 
 
-# The headers of a routed answer: two, for each costs every request.
+# The headers of a routed answer: only two, since each costs time in every request.
 
 
 def response_headers(record: RequestRecord, model: str | None) -> dict[str, str]:
-    """Build the headers of a request whose answer ``model`` wrote; None where there is no answer,
-    or the writer is unknown."""
+    """Build the headers of a request whose answer ``model`` wrote; None if there is no answer, or
+    its author is unknown."""
     headers = {"x-messplus-request-id": record.request_id}
     if model is not None:
         headers["x-messplus-model"] = header_value(model)
@@ -68,13 +68,13 @@ AWAY: dict[type[Exception], str] = {
     NotWrittenError: "nothing was written, and will not be: try again",
     UnsettledError: "whether it was written is not known yet. Send it again, it counts once",
 }
-"""What a client is told where the database does not take its verdict."""
+"""The message to a client whose verdict the database does not take."""
 UNANSWERED: tuple[type[Exception], ...] = (OSError, SQLAlchemyError, *AWAY)
 """The errors of a database that does not answer; TimeoutError is an OSError."""
 
 
 def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
-    """Build all routes; each but `ready` asks LiteLLM's own authentication first."""
+    """Build all routes; each but `ready` requires LiteLLM's own authentication."""
     router = APIRouter(tags=["messplus"])
 
     @router.post("/messplus/feedback")
@@ -125,7 +125,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
 @contextmanager
 def _refusals(counters: Counters) -> Iterator[None]:
-    """Turn our errors into answers that a client can act on."""
+    """Translate our errors into HTTP responses that a client can act on."""
     try:
         yield
     except UnloggedRequestError as error:

@@ -1,4 +1,4 @@
-"""How much a key may move: how often it may judge, and whether its next label counts."""
+"""Influence of a key: how often it may judge, and whether its next label counts."""
 
 import time
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.key_activity import activity
 
-# How often each key may do something: a minute's worth at once, and then as it comes in.
+# Rate limits by key: a burst of one minute's worth, refilled at a constant rate.
 
 VERDICTS_PER_MINUTE = 600
-"""Verdicts that one key may give in a minute, to one worker: ten a second is a program's, not a
+"""Verdicts per minute that one key may give to one worker: ten a second is a program's rate, not a
 user's. Administrators of the proxy have no limit."""
 REMEMBERED = 10_000
-"""Keys, those that came last; another one begins anew."""
+"""Number of keys remembered, the most recent; a forgotten key begins with a full bucket."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class _Bucket:
 
 
 class TokenBuckets:
-    """One bucket a key, which holds what it may do in a minute."""
+    """The token buckets, one per key, each holding at most one minute's worth."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TokenBuckets:
         return len(self._buckets)
 
     def take(self, key: str | None) -> float:
-        """Take one: 0 where there was one, else the seconds until there is."""
+        """Take one token; return 0 if there was one, else the seconds until there is."""
         bucket, per_second = self._filled(key), self._per_minute / 60.0
         if bucket.tokens < 1.0:
             return (1.0 - bucket.tokens) / per_second
@@ -61,12 +61,12 @@ class TokenBuckets:
         return bucket
 
 
-# Whether a key's next label counts, by the labels of all keys of its promise in the last day.
+# Whether a key's next label counts, given the labels of all keys of its promise in the last day.
 
 KEYS_LOOK_SECONDS = 5.0
-"""How old what is known of the other workers' labels may be; this one's own are known at once."""
+"""Maximum age in seconds of the counts of other workers' labels; this worker's count at once."""
 MOST_LEVELS = 1000
-"""Promises of which it is kept, those of the newest labels."""
+"""Promises whose counts are kept, those of the newest labels."""
 UNBOUNDED = 1.0
 
 
@@ -77,7 +77,7 @@ class _Known:
 
 
 class KeyInfluence:
-    """The influence of each key, counted by one worker. What it says goes into the label's weight,
+    """The influence of each key, counted by one worker. Its answer is stored in the label's weight,
     so the fold needs no clock."""
 
     def __init__(
@@ -89,10 +89,10 @@ class KeyInfluence:
         self._known: Bounded[tuple[str, str], _Known] = Bounded(MOST_LEVELS)
 
     async def may_count(self, cause: Cause, said: Said, replaced: Said | None = None) -> bool:
-        """Tell whether a label counts, in the place of another one where it replaces it. Where it
-        does, it is known of from now on; one that is held is counted.
+        """Tell whether a label counts, in place of the one that it replaces, if any. One that
+        counts is remembered from now on; one that does not increases a counter.
 
-        Raises SQLAlchemyError where the database does not answer.
+        Raises SQLAlchemyError if the database does not answer.
         """
         pull, key = self._pulls.get(cause.zoo, UNBOUNDED), cause.key_hash
         if pull >= UNBOUNDED:

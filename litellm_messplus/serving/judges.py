@@ -1,5 +1,5 @@
-"""The judges that are configured, and how each is called: through the proxy's own router, once,
-charged to nobody."""
+"""The configured judges, and how each is called: through the proxy's own router, once, charged to
+no key."""
 
 import asyncio
 import time
@@ -52,19 +52,19 @@ from litellm_messplus.store.judging import agreements, preferences, spent
 from litellm_messplus.store.worker_counters import running
 
 METADATA = {"internal_call_origin": "messplus_judge"}
-"""No key, team or user in it, so LiteLLM charges nobody; its logs and traces say what it was."""
+"""No key, team or user, so LiteLLM charges none; the origin shows in its logs and traces."""
 ABOUT_THE_CONTENT = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolationError)
 USUAL = 2000.0, 100.0
-"""Tokens that a judge reads and writes, by which prices are compared."""
+"""Typical numbers of tokens that a judge reads and writes, for comparing prices."""
 BAD_REQUEST = (litellm.BadRequestError, litellm.UnprocessableEntityError)
 
 
 class JudgeCalls:
-    """Calls to one model group; of a zoo to one ``candidate``, without a decision.
+    """Calls to one model group, or to one ``candidate`` of a zoo, without a decision.
 
-    Sampling and structured output are asked for, and left out where LiteLLM knows that the model
-    does not take them. A server that refuses a request with them, and takes it without, is asked
-    without from then on.
+    Sampling and structured output are requested, and left out if LiteLLM knows that the model does
+    not support them. If a server refuses a request with them, and accepts it without, they are
+    left out from then on.
     """
 
     def __init__(self, model: str, candidate: str | None = None) -> None:
@@ -73,7 +73,7 @@ class JudgeCalls:
         self._is_plain = False
 
     def price(self) -> Price | None:
-        """Find the highest price, in dollars, of the deployments that may be called; None where
+        """Find the highest price, in dollars, of the deployments that may be called; None if
         none is known."""
         router = running_router()
         found = (
@@ -112,11 +112,11 @@ class JudgeCalls:
         self, messages: Sequence[Message], timeout_seconds: float, form: Mapping[str, Any]
     ) -> Reply:
         call = self._complete(messages, timeout_seconds, form)
-        # A fresh context: LiteLLM leaves things in it, which would go from grading to grading.
+        # A fresh context: LiteLLM sets context variables, which would leak into later gradings.
         response = await Context().run(asyncio.create_task, call)
         hidden = hidden_params(response)
         usage = _usage(response)
-        # Without usage LiteLLM says zero, which is no measurement.
+        # Without usage LiteLLM reports a cost of zero, which is no measurement.
         cost = hidden.get("response_cost") if usage else None
         return Reply(
             text=answers.text(response),
@@ -142,24 +142,24 @@ class JudgeCalls:
 
 
 def _usage(response: Any) -> Usage | None:
-    """Read the usage; None where nothing of use was reported: a grading's tokens are for people
-    alone."""
+    """Read the usage; None if nothing usable was reported: a grading's tokens are only shown to
+    people."""
     try:
         return read_usage(answers.usage(response))
     except AbsurdUsageError:
         return None
 
 
-# The judges that are configured: made, checked against `model_list`, and informed of the log.
+# The configured judges: built, checked against `model_list`, and updated from the log.
 
 LOOK_SECONDS = 60.0
-"""Between two looks at the log, for what other workers spent and what users said."""
+"""Seconds between two readings of the log, for other workers' spending and users' verdicts."""
 RETRY_SECONDS = 5.0
 
 
 class Judges:
-    """The judges of a proxy; ``of_zoo`` holds the judge of every zoo that has one, ``largest``
-    names each zoo's largest candidate."""
+    """The judges of a proxy; ``of_zoo`` maps each zoo that has a judge to it, ``largest`` each zoo
+    to its largest candidate."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class Judges:
         if buying is None:
             return None
         calls = JudgeCalls(buying.judge) if buying.judge else JudgeCalls(name, largest)
-        # What labels may cost that are bought as they are needed, their purse knows.
+        # The cost of labels that are bought as needed is limited by their purse.
         dollars = None if zoo.label_rate is None else buying.budget_per_day
         budget = JudgeBudget(gradings=buying.gradings_per_day, dollars=dollars)
         cost, model = JudgeCost(), buying.judge or largest
@@ -213,7 +213,7 @@ class Judges:
         )
 
     async def look(self) -> None:
-        """Take what all workers spent on judges, and how users agree with them. Raises
+        """Read what all workers spent on judges, and how users agree with them. Raises
         SQLAlchemyError."""
         read_at, now = time.monotonic(), datetime.now(UTC)
         today = now.date()
@@ -237,7 +237,7 @@ def write_in_unit(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) 
 
 def check_judges(settings: MessplusSettings, model_list: Sequence[Deployment]) -> None:
     """Check the judges. Raises ConfigurationError for a judge that is not in ``model_list``, or is
-    a zoo, and for a budget in dollars of a judge whose price nobody states."""
+    a zoo, and for a budget in dollars of a judge without a stated price."""
     groups = {str(deployment.get("model_name")) for deployment in model_list}
     allowed = sorted(groups - set(settings.zoos))
     for name, zoo in settings.zoos.items():

@@ -1,5 +1,5 @@
-"""What labels of a zoo may cost where they are bought as they are needed: spent and saved by the
-log, and bought since."""
+"""Budget for labels of a zoo that are bought as needed: computed from what was spent and saved
+according to the log, and bought since."""
 
 from litellm_messplus.labels.buying import (
     START_ALLOWANCE,
@@ -14,17 +14,17 @@ from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store.judging import LabelCosts
 
 SETTLED_SECONDS = 2.0
-"""After its last label, what a request cost is in the log."""
+"""Seconds after its last label until all that a request cost is in the log."""
 MARGIN = 2.0
-"""Times what labels are expected to cost that must be left: an answer may be longer than usual."""
+"""Multiple of the expected cost of labels that must be left: an answer may be unusually long."""
 ORDERS = 2.0
-"""Times that a judge is asked to compare two answers: once in either order."""
+"""Number of times that a judge compares two answers: once in either order."""
 
 
 class LabelPurse:
-    """The money that the labels of one zoo may cost, where they are bought as they are needed: by
-    what the log says that was saved and spent, and by what this worker has bought since. It buys
-    nothing before it has looked at the log."""
+    """The budget for the labels of one zoo that are bought as needed, from what was saved and spent
+    according to the log, and what this worker has bought since. Nothing is bought before the log
+    was first read."""
 
     def __init__(
         self, zoo: ZooSettings, buying: BuyingSettings, start_allowance: float = START_ALLOWANCE
@@ -38,18 +38,18 @@ class LabelPurse:
         self._purse = Purse(SETTLED_SECONDS)
 
     def learn(self, known: LabelCosts, hours: float, read_at: float, workers: int = 1) -> None:
-        """Learn what the log held at ``read_at`` on the clock: today is so many hours old, for the
-        zoo. Until the next reading so many workers share what is left."""
+        """Update from what the log held at ``read_at`` on the clock. ``hours`` is the time since
+        the zoo's first request of today; until the next reading ``workers`` share what is left."""
         self._known, self._hours, self._asked = known, hours, 0.0
         self._purse.learn(self._room(known), read_at, workers)
 
     def probability(
         self, wanted: float, largest: float, others: float, judging: float | None
     ) -> tuple[float, float]:
-        """Compute the probability with which labels of a request are bought, and what they are
-        expected to cost. ``largest`` is what its call to the largest candidate is expected to cost,
-        ``others`` what other candidates may, unseen, and ``judging`` what the judge will, in
-        dollars; None where its price is unknown."""
+        """Compute the probability with which labels of a request are bought, and their expected
+        cost. ``largest`` is the expected cost of its call to the largest candidate, ``others`` the
+        most that unseen calls to the others may cost, and ``judging`` the expected cost of the
+        judge in dollars; None if its price is unknown."""
         known = self._known
         if known is None:
             return 0.0, 0.0
@@ -60,12 +60,12 @@ class LabelPurse:
         return affordable(wanted, left, one) if left >= MARGIN * expected else 0.0, expected
 
     def reserve(self, request_id: str, expected: float) -> None:
-        """Reserve for a request's labels, which are bought, as much as they may cost."""
+        """Reserve the most that a request's bought labels may cost: ``MARGIN`` times expected."""
         self._purse.reserve(request_id, MARGIN * expected)
 
     def covers(self, request_id: str, cost: float) -> bool:
-        """Tell whether a request's labels may cost so much, now that its answers are known; what
-        was not reserved for them is, where it is left."""
+        """Tell whether the budget covers the cost of a request's labels, now that its answers are
+        known; if so, reserve what was not reserved yet."""
         more = cost - self._purse.cost(request_id)
         if more > max(self.left, 0.0):
             return False
@@ -74,23 +74,23 @@ class LabelPurse:
         return True
 
     def settled(self, request_id: str) -> None:
-        """Note that a label of it has come, and soon the log has all that it cost."""
+        """Note that a label of the request has come; its cost will soon be in the log."""
         self._purse.settled(request_id)
 
     @property
     def reserved(self) -> float:
-        """The cost reserved for requests whose labels are on their way."""
+        """The cost reserved for requests whose labels have not come yet."""
         return self._purse.reserved
 
     @property
     def left(self) -> float:
-        """The cost that this worker may still cause until the next look, for it does not know what
-        the others buy meanwhile."""
+        """The cost that this worker may still cause until the next reading of the log; what the
+        others buy meanwhile is unknown."""
         return self._purse.left
 
     @property
     def money(self) -> tuple[float, float]:
-        """The cost that is left for this worker, and that of all labels of today, at most."""
+        """The cost that is left for this worker, and the most that all labels of today may cost."""
         if self._known is None:
             return 0.0, 0.0
         return self.left, self._spending(self._known).today + self._room(self._known)
@@ -113,8 +113,8 @@ class LabelPurse:
         )
 
     def _one(self, largest: float, judging: float | None) -> float:
-        """Estimate the labels of one request: an answer of the largest to compare with, and the
-        judge, which is taken for as expensive as the largest while its price is unknown."""
+        """Estimate the cost of one request's labels: an answer of the largest to compare with, and
+        the judge, which is assumed to cost as much as the largest while its price is unknown."""
         compares = self._buying.how == "compare"
         if judging is None:
             judge = (ORDERS if compares else 1.0) * largest

@@ -1,4 +1,4 @@
-"""Between the proxy and the label sources: calls as they see them, findings as labels."""
+"""Adapter between the proxy and the label sources: calls in their form, findings as labels."""
 
 import asyncio
 import math
@@ -38,8 +38,8 @@ from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, Zo
 
 
 def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
-    """Describe a request to those who judge its answers. What they say of a further turn, they say
-    of the conversation, for which its first request stands."""
+    """Build the request for the label sources. A label of a further turn goes to the conversation,
+    which its first request stands for."""
     given = request.kwargs
     return Asked(
         request_id=record.counted_with or record.request_id,
@@ -59,7 +59,7 @@ def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
 def judged_call(
     asked: Asked, record: RequestRecord, call: CallRecord, response: Any
 ) -> AnsweredCall:
-    """Describe a call of it that has ended; ``response`` is LiteLLM's answer, of any surface."""
+    """Build the ended call for the label sources; ``response`` is LiteLLM's, of any surface."""
     said = SURFACES[record.asker.call_type].said
     is_turn = record.counted_with is not None and call.role is CallRole.SERVED
     return AnsweredCall(
@@ -75,15 +75,15 @@ def judged_call(
 
 
 MOST_WAITING = 10_000
-"""Labels that may wait for what is known of their keys; what comes on top is left out and
+"""Labels that may wait for the influence of their keys to be read; more are left out and
 counted."""
 RETRY_SECONDS = 0.5
 CLOSE_SECONDS = 5.0
 
 
 class LabelWriter:
-    """A writer of findings into the log. Nobody waits for them, so they are written with the next
-    batch; whether one whose cause a client sets counts is asked first."""
+    """The writer of findings into the log. They are written with the next batch, since no request
+    waits for them; if a client sets the cause of one, its influence is checked first."""
 
     def __init__(self, journal: Journal, influence: KeyInfluence, counters: Counters) -> None:
         self._journal = journal
@@ -94,7 +94,7 @@ class LabelWriter:
         self._weighing = Tasks(most=1)
 
     def also(self, told: ReportFinding) -> None:
-        """Tell somebody else of every finding too."""
+        """Add a receiver of every finding."""
         self._told.append(told)
 
     def report(self, finding: Finding) -> None:
@@ -109,13 +109,13 @@ class LabelWriter:
             self._weighing.start(self._weigh(), "weighing")
 
     async def close(self) -> None:
-        """Write what waits, and leave out what cannot be weighed in time."""
+        """Write the waiting labels, and leave out those that cannot be weighed in time."""
         await self._weighing.close(CLOSE_SECONDS)
         for _ in self._waiting:
             self._counters.failure("labels_left_out", "a label was not weighed before the stop")
 
     async def _weigh(self) -> None:
-        """Write the labels in their order. While the database is away they wait for it, as the
+        """Write the labels in order. While the database is unreachable they wait for it, as the
         journal does."""
         while self._waiting:
             cause, label = self._waiting[0]
@@ -131,7 +131,7 @@ class LabelWriter:
 
 
 def _user(request: IncomingRequest) -> str | None:
-    """Name whoever the client says is asking: a session, else an end user."""
+    """Return the session that the client names, else its end user; None if it names neither."""
     metadata: Mapping[str, Any] = request.client_metadata
     for found in (
         session_named(metadata, request.kwargs),
@@ -143,7 +143,7 @@ def _user(request: IncomingRequest) -> str | None:
     return None
 
 
-# The label sources that are configured, of every zoo.
+# The configured label sources of every zoo.
 
 
 def build_label_desk(
@@ -152,9 +152,9 @@ def build_label_desk(
     counters: Counters,
     judges: Mapping[str, Judge],
 ) -> LabelDesk:
-    """Build one desk for the process; every zoo has sources of its own.
+    """Build the label desk of the process; every zoo has its own sources.
 
-    Raises ConfigurationError for a source that cannot be made.
+    Raises ConfigurationError for a source that cannot be built.
     """
     sources = {
         name: _sources(name, zoo, report, counters, judges.get(name))

@@ -1,8 +1,8 @@
-"""Whether the plugin fits the LiteLLM that is installed: its version, and every name of the seam.
+"""Compatibility check of the installed LiteLLM: its version, and every name of the seam.
 
-A name that LiteLLM has moved or changed would fail at each request, where serving goes on and only
+A name that LiteLLM has moved or changed would fail at each request, while serving goes on and only
 a counter shows it. So each one is tried at the start, as `litellm_seam.py` uses it, on a router of
-made-up deployments: nothing is sent. What does not fit stops the start with one line.
+made-up deployments: nothing is sent. An incompatible name stops the start with one line.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ NEWEST = "1.109.1"
 
 
 class UnfitLitellmError(MessplusError):
-    """The installed LiteLLM cannot be used; the message says why, and which releases can."""
+    """The installed LiteLLM cannot be used; the message states why, and which releases can."""
 
     def __init__(self, installed: str, reason: str) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class UnfitLitellmError(MessplusError):
 
 
 def start() -> "MessplusPlugin":
-    """Start the plugin for the running proxy; end the process where LiteLLM does not fit."""
+    """Start the plugin for the running proxy; end the process if LiteLLM is incompatible."""
     try:
         check_litellm()
     except UnfitLitellmError as error:
@@ -49,7 +49,7 @@ def start() -> "MessplusPlugin":
 
 
 def check_litellm() -> None:
-    """Try the version, then every name. Raises UnfitLitellmError for the first that is off."""
+    """Check the version, then every name. Raises UnfitLitellmError for the first that is wrong."""
     installed = metadata.version("litellm")
     if line(installed) < line(OLDEST):
         raise UnfitLitellmError(installed, "which LiteLLM does not support any more")
@@ -62,13 +62,13 @@ def check_litellm() -> None:
 
 
 def line(release: str) -> tuple[int, ...]:
-    """Return the line of a release: the first two of its numbers."""
+    """Return the line of a release: the first two numbers of its version."""
     return tuple(int(number) for number in release.split(".")[:2])
 
 
 @dataclass(frozen=True)
 class MadeUp:
-    """A router of two replicas, which filters by tags and knows their window."""
+    """A router of two replicas with a known context window, which filters by tags."""
 
     router: Any
     deployments: list[dict[str, Any]]
@@ -81,7 +81,7 @@ WINDOW = 512
 
 @contextmanager
 def made_up() -> Iterator[MadeUp]:
-    """Make the router, and take back what LiteLLM notes of it for the whole process."""
+    """Make the router, and undo what LiteLLM registers of it for the whole process."""
     import litellm
 
     deployments = [
@@ -103,7 +103,7 @@ def made_up() -> Iterator[MadeUp]:
 
 
 async def _first_unfit() -> tuple[str, Exception | None]:
-    """Return the last name that was tried, and what it raised; None where all fit."""
+    """Return the last name that was tried, and what it raised; None if all fit."""
     tried = "litellm.Router"
     try:
         with made_up() as made:
@@ -121,7 +121,7 @@ Trial = Callable[[MadeUp], Awaitable[None] | None]
 
 
 def _imports(made: MadeUp) -> None:
-    with warnings.catch_warnings(action="ignore"):  # LiteLLM's own, which are no concern of ours
+    with warnings.catch_warnings(action="ignore"):  # LiteLLM's own warnings
         from litellm.proxy import proxy_server  # noqa: F401
 
         from litellm_messplus.serving import litellm_seam  # noqa: F401
@@ -213,7 +213,7 @@ def _authentication(made: MadeUp) -> None:
 
 
 def _hooks(made: MadeUp) -> None:
-    """Compare the arguments that LiteLLM hands to each hook with those that ours takes."""
+    """Compare the arguments that LiteLLM passes to each hook with those that ours takes."""
     from litellm.integrations.custom_logger import CustomLogger
 
     from litellm_messplus.serving.plugin import MessplusPlugin
@@ -244,4 +244,4 @@ TRIALS: dict[str, Trial] = {
     "user_api_key_auth": _authentication,
     "a hook of CustomLogger": _hooks,
 }
-"""The trials by the name of LiteLLM's that they try, in the order in which they are made."""
+"""The trials by the LiteLLM name that they check, in the order in which they run."""

@@ -1,10 +1,10 @@
-"""Every name of LiteLLM that it does not document, in one place: what to read at an upgrade.
+"""All undocumented names of LiteLLM that the plugin uses: to review at each LiteLLM upgrade.
 
-The other modules use what LiteLLM's docs show: `CustomLogger` and its hooks, and functions and
+The other modules use only what LiteLLM documents: `CustomLogger` and its hooks, and functions and
 errors of the package itself. A number is that of an issue or a pull request of BerriAI/litellm.
 `litellm_fit.py` tries every name at the start, with the arguments that are used here.
 
-The proxy itself is imported where it is used: `messplus check` reads a configuration without it.
+The proxy itself is imported inside functions: `messplus check` reads a configuration without it.
 """
 
 import os
@@ -26,11 +26,11 @@ from litellm.types.router import RouterRateLimitError
 from litellm.types.utils import CustomPricingLiteLLMParams, all_litellm_params
 
 NO_DEPLOYMENT_LEFT: type[Exception] = RouterRateLimitError
-"""What LiteLLM's router raises where every deployment of a group is in cooldown."""
+"""The error of LiteLLM's router when every deployment of a group is in cooldown."""
 OWN_PARAMETERS = frozenset(all_litellm_params)
 """Arguments of a call that are LiteLLM's own, and go to no endpoint."""
 OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
-"""The keys by which a deployment has a price of its own at LiteLLM."""
+"""The keys that set a price of its own for a deployment in LiteLLM."""
 
 
 # The running proxy.
@@ -48,17 +48,17 @@ def llm_router() -> Any:
     """Return the proxy's router as it is now."""
     from litellm.proxy import proxy_server
 
-    # Asked for each time: LiteLLM makes a new router when its configuration changes.
+    # Read each time: LiteLLM makes a new router when its configuration changes.
     return proxy_server.llm_router
 
 
 def running_router() -> Any:
-    """Return the proxy's router as it is now; None where no proxy runs in this process."""
+    """Return the proxy's router as it is now; None if no proxy runs in this process."""
     return getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
 
 
 def proxy_configuration() -> Mapping[str, Any]:
-    """Return the configuration that the proxy was started with, our section included."""
+    """Return the configuration that the proxy was started with, including our section."""
     from litellm.proxy import proxy_server
 
     config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
@@ -69,17 +69,17 @@ def proxy_configuration() -> Mapping[str, Any]:
 
 
 def _registry(router: Any) -> Any:
-    """Return the official reads of the deployments; None before LiteLLM 1.109."""
+    """Return the official interface to the deployments; None before LiteLLM 1.109."""
     return router.registry() if hasattr(router, "registry") else None
 
 
 def _settings(router: Any) -> Any:
-    """Return the owner of a router's settings."""
+    """Return the object that holds a router's settings."""
     return router.settings() if hasattr(router, "settings") else router
 
 
 def deployments_of(router: Any) -> Sequence[Mapping[str, Any]]:
-    """Return all deployments of the proxy's router; an edited one is another object."""
+    """Return all deployments of the proxy's router; an edited one is a new object."""
     registry = _registry(router)
     return (router.model_list if registry is None else registry.all()) or ()
 
@@ -92,7 +92,7 @@ def routing_groups_of(router: Any) -> dict[str, tuple[str, ...]]:
 
 
 def router_model_info(router: Any, deployment: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the entry of a deployment that LiteLLM's checks before a call read, with its window.
+    """Return the entry, with the window, that LiteLLM's pre-call checks read of a deployment.
 
     Raises a bare Exception for a model that LiteLLM does not know.
     """
@@ -105,13 +105,13 @@ def router_model_info(router: Any, deployment: Mapping[str, Any]) -> Mapping[str
 
 
 def checks_before_calls(router: Any) -> bool:
-    """Return whether LiteLLM compares each prompt with the windows of the deployments."""
+    """Tell whether LiteLLM compares each prompt with the windows of the deployments."""
     return bool(_settings(router).enable_pre_call_checks)
 
 
 def stores_models(config: Mapping[str, Any]) -> bool:
-    """Return whether LiteLLM has models in its database too, as a configuration and the environment
-    say."""
+    """Tell whether LiteLLM also has models in its database, by the configuration and the
+    environment."""
     stated = (config.get("general_settings") or {}).get("store_model_in_db")
     if stated is None:
         stated = os.environ.get("STORE_MODEL_IN_DB", "")
@@ -128,22 +128,22 @@ def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:
         await close()
         await shut_down_proxy(*arguments, **keywords)
 
-    # The one place that LiteLLM passes on SIGTERM; it looks the name up there at call time.
+    # The only code that LiteLLM runs on SIGTERM; it looks the name up there at call time.
     proxy_server.proxy_shutdown_event = shut_down
 
 
 HOOKS = ("litellm.proxy.", "litellm.router", "litellm._service_logger")
-"""The modules of callbacks that LiteLLM registers itself in every proxy: they keep no log."""
+"""Module prefixes of callbacks that LiteLLM itself registers in every proxy: they keep no log."""
 
 
 def are_logs_read() -> bool:
-    """Return whether LiteLLM tells anybody of its log events but us: its database, or a callback
+    """Tell whether LiteLLM's log events go anywhere but to us: to its database, or to a callback
     that the operator named."""
     proxy_server = sys.modules.get("litellm.proxy.proxy_server")
     if getattr(proxy_server, "prisma_client", None) is not None:
         return True
     own = (*HOOKS, __name__.partition(".")[0] + ".")
-    # A name that LiteLLM has not turned into a logger yet is of no module.
+    # A name that LiteLLM has not turned into a logger yet has no module.
     return any(
         not str(getattr(each, "__module__", "")).startswith(own)
         for each in (*litellm.callbacks, *litellm.success_callback)
@@ -151,17 +151,17 @@ def are_logs_read() -> bool:
 
 
 async def flush_log_events() -> None:
-    """Let the log events that are queued reach the callbacks."""
+    """Let the queued log events reach the callbacks."""
     from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
-    # At its end LiteLLM drops what its logging worker has not sent yet (of the same kind: #36548).
+    # At its end LiteLLM drops what its logging worker has not sent yet (similar: #36548).
     await GLOBAL_LOGGING_WORKER.flush()
 
 
 async def authenticate(request: Request) -> tuple[str | None, bool]:
     """Return the hash of the key of a request, and whether it is an administrator's.
 
-    Raises what LiteLLM answers a key that it refuses with.
+    Raises LiteLLM's own error for a key that it refuses.
     """
     from litellm.proxy._types import LitellmUserRoles
     from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
@@ -172,8 +172,8 @@ async def authenticate(request: Request) -> tuple[str | None, bool]:
 
 def key_headers(headers: Mapping[str, str]) -> dict[str, str | None]:
     """Return the headers that may hold a key, as LiteLLM's authentication takes them."""
-    # It is called as a function and not as a dependency of FastAPI: all headers have to be handed
-    # over, or their defaults are FastAPI's own markers.
+    # It is called as a function and not as a FastAPI dependency: all headers have to be passed,
+    # or their defaults are FastAPI's own markers.
     return {
         "api_key": headers.get("authorization", ""),
         "azure_api_key_header": headers.get("api-key", ""),
@@ -184,23 +184,23 @@ def key_headers(headers: Mapping[str, str]) -> dict[str, str | None]:
     }
 
 
-# What LiteLLM keeps beside a request.
+# LiteLLM's data on a request, outside its documented arguments.
 
 
 def call_type(kwargs: Mapping[str, Any]) -> str | None:
-    """Return which API a call came by, from the arguments of a hook."""
+    """Return the API through which a call came, from the arguments of a hook."""
     found: str | None = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
     return found
 
 
 def target_order(kwargs: Mapping[str, Any]) -> int | None:
-    """Return the `order` that a fallback asks for; None where it is no such fallback."""
-    # The router tries the deployments of one `order` after another by asking the filter again.
+    """Return the `order` that a fallback requests; None if it is no such fallback."""
+    # The router tries the deployments of one `order` after another by calling the filter again.
     return kwargs.get("_target_order")
 
 
 def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the metadata of an internal call of that name: whose key is charged, if any is."""
+    """Return the metadata of an internal call of that name, with the key to charge, if any."""
     from litellm.litellm_core_utils.internal_call_metadata import (
         sanitized_forwardable_call_metadata,
     )
@@ -208,19 +208,19 @@ def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, 
     return dict(sanitized_forwardable_call_metadata(metadata, name))
 
 
-# What LiteLLM's router does with the deployments that a filter returns.
+# Processing by LiteLLM's router of the deployments that a filter returns.
 
 
 TAG_FILTERING = "enable_tag_filtering"
 """LiteLLM's switch, in a request and in `model_info`."""
 TAGS_TAKE_GROUP = "request_deployments" in signature(get_deployments_for_tag).parameters
-"""Whether the filter takes all deployments of the group beside the healthy ones."""
+"""Whether the filter takes all deployments of the group in addition to the healthy ones."""
 
 
 def may_filter_by_tags(
     router: Any, deployments: Sequence[Mapping[str, Any]], kwargs: Mapping[str, Any]
 ) -> bool:
-    """Return whether LiteLLM's filter by tags may look at a request: switched on for all, for the
+    """Tell whether LiteLLM's filter by tags may apply to a request: enabled for all, for the
     request, or by one of the deployments."""
     if router is None:
         return False
@@ -234,15 +234,15 @@ async def kept_by_tags(
 ) -> Sequence[Mapping[str, Any]]:
     """Return the deployments of a group that LiteLLM's own filter by tags keeps.
 
-    Raises ValueError where it refuses the request.
+    Raises ValueError if it refuses the request.
     """
     name = get_metadata_variable_name_from_kwargs(kwargs)
     metadata = kwargs.get(name)
-    if isinstance(metadata, dict):  # it writes what it found there
+    if isinstance(metadata, dict):  # the filter writes its result there
         kwargs = {**kwargs, name: dict(metadata)}
     group = str(deployments[0].get("model_name"))
-    # Since 1.108.4 the filter takes all of the group too, to tell a tag that no deployment has from
-    # one whose deployments are unhealthy.
+    # Since 1.108.4 the filter also takes the whole group, to distinguish a tag that no deployment
+    # has from one whose deployments are unhealthy.
     own = [each for each in deployments_of(router) if each.get("model_name") == group]
     everyone = {"request_deployments": own} if TAGS_TAKE_GROUP else {}
     kept: Sequence[Mapping[str, Any]] = await get_deployments_for_tag(
@@ -252,7 +252,7 @@ async def kept_by_tags(
 
 
 def _context(router: Any) -> Any:
-    """Return the view of the router that LiteLLM's strategies get; before 1.109 the router."""
+    """Return the view of the router that LiteLLM's strategies get; the router before 1.109."""
     if _registry(router) is None:
         return router
     from litellm.router_api import RoutingContext
@@ -261,7 +261,7 @@ def _context(router: Any) -> Any:
 
 
 def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> int:
-    """Return the tokens of a prompt as LiteLLM counts them for its own check of the context."""
+    """Return the number of tokens of a prompt, as LiteLLM's own context check counts them."""
     counted = router._count_pre_call_check_tokens(
         messages=messages, input=kwargs.get("input"), request_kwargs=kwargs
     )
@@ -269,40 +269,40 @@ def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> 
 
 
 def failed_deployment(error: object) -> str | None:
-    """Return LiteLLM's id of the deployment that failed; None where it does not say."""
+    """Return LiteLLM's id of the deployment that failed; None if it is not reported."""
     found = getattr(error, "failed_deployment_id", None)
     return None if found is None else str(found)
 
 
-# What LiteLLM keeps beside an answer, and writes into its id.
+# LiteLLM's data attached to an answer, and encoded in its id.
 
 
 def hidden_params(response: object) -> Mapping[str, Any]:
-    """Return what LiteLLM keeps beside an answer, empty where it keeps nothing."""
-    # Anthropic messages are plain dictionaries, and have it under a key.
+    """Return the hidden parameters that LiteLLM attaches to an answer, empty if there are none."""
+    # Anthropic messages are plain dictionaries, which have them under a key.
     if isinstance(response, Mapping):
         return response.get("_hidden_params") or {}
     return getattr(response, "_hidden_params", None) or {}
 
 
 def caching_details(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the logging object of a hook says of the response cache."""
+    """Return the details of the response cache from the logging object of a hook."""
     return getattr(data.get("litellm_logging_obj"), "caching_details", None) or {}
 
 
 async def cached_answer(key: str) -> object:
-    """Return the entry of the response cache; None where there is none, or no cache."""
+    """Return the entry of the response cache; None if there is none, or no cache."""
     if litellm.cache is None:
         return None
     return await litellm.cache.async_get_cache(cache_key=key, cache={"use-cache": True})
 
 
 def decrypted_response_id(given: str) -> str:
-    """Return the id of a response as LiteLLM's log event has it."""
-    # On the responses API, LiteLLM encrypts the id that a client gets, each time anew (#15757): 425
-    # characters and more, and nothing that an answer could be found by.
+    """Return the id of a response as in LiteLLM's log event."""
+    # On the responses API, LiteLLM encrypts the id that a client gets, differently each time
+    # (#15757): at least 425 characters, by which no answer could be found.
     if given.startswith("resp_"):
-        with suppress(Exception):  # another LiteLLM may do without
+        with suppress(Exception):  # another version may lack it
             from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
 
             plain, *_ = ResponsesIDSecurity()._decrypt_response_id(given)
@@ -311,16 +311,16 @@ def decrypted_response_id(given: str) -> str:
 
 
 def deployment_of_response_id(decrypted: str) -> str | None:
-    """Return the deployment that LiteLLM wrote into the id; None for an id of somebody else."""
+    """Return the deployment that LiteLLM encoded in the id; None for an id from elsewhere."""
     from litellm.responses.utils import ResponsesAPIRequestUtils
 
     found = ResponsesAPIRequestUtils.get_model_id_from_response_id(decrypted)
     return None if found is None else str(found)
 
 
-# What LiteLLM's package brings along.
+# Files in LiteLLM's package.
 
 
 def bundled_encoding(name: str) -> tiktoken.Encoding:
-    """Return a tokenizer of OpenAI's from the files in LiteLLM's package."""
+    """Return an OpenAI tokenizer from the files in LiteLLM's package."""
     return tiktoken.get_encoding(name)

@@ -1,8 +1,8 @@
-"""What Prometheus reads: the status as gauges, what all workers counted, and histograms.
+"""Prometheus metrics: the status as gauges, the counters of all workers, and histograms.
 
 Histograms are counted here and not by `prometheus_client.Histogram`: with several workers,
 LiteLLM's own metrics use files (`PROMETHEUS_MULTIPROC_DIR`), and then that class would write into
-the same files. What this worker counted becomes a sum over all workers as every counter does.
+the same files. This worker's counts are summed over all workers like every counter.
 """
 
 import json
@@ -32,17 +32,17 @@ from litellm_messplus.status.gauges import Series, gauges
 from litellm_messplus.status.report import Status
 
 REMEMBERED = 4096
-"""Requests whose zoo is known when their calls end, the newest: as many as are open."""
+"""Number of newest requests whose zoo is kept for the end of their calls: as many as are open."""
 SUM = -1
-"""In place of a bucket: the sum of all values."""
+"""The bucket number that stands for the sum of all values."""
 
 Place = tuple[str, tuple[str, ...], int]
-"""Of a histogram: its metric, the values of its labels, and which bucket, counted from 0."""
+"""The key of a count: the histogram's metric, its label values, and the bucket's index from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A histogram. ``bounds`` are the upper ones of its buckets; one more holds what is above."""
+    """A histogram. ``bounds`` are the upper bounds of its buckets; one more is unbounded."""
 
     metric: str
     meaning: str
@@ -93,7 +93,7 @@ class Distributions:
         return len(self._zoos)
 
     def saw(self, record: Record) -> None:
-        """Count what a record tells."""
+        """Count the values of a record."""
         match record:
             case RequestRecord():
                 self._remember(record)
@@ -111,7 +111,7 @@ class Distributions:
             self._count(ANSWER_SECONDS, call.seconds, zoo, call.candidate or "")
 
     def counts(self) -> dict[str, float]:
-        """Give what was counted, by names that tell the bucket: what workers can add up."""
+        """Return the counts by names that encode the bucket, so that they add up over workers."""
         return {json.dumps(place): count for place, count in self._counts.items()}
 
     def _remember(self, record: RequestRecord) -> None:
@@ -124,7 +124,7 @@ class Distributions:
 
 
 def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
-    """Make what workers counted into histograms; one that has counted nothing is empty."""
+    """Build histograms from the workers' counts; one without counts is empty."""
     by_series: dict[str, dict[tuple[str, ...], dict[int, float]]] = {}
     for name, count in counts.items():
         metric, labels, bucket = json.loads(name)
@@ -139,7 +139,7 @@ def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
         yield family
 
 
-# What Prometheus reads: the status as gauges, what all workers counted, and histograms.
+# The exposition: the status as gauges, the counters of all workers, and histograms.
 
 MEANINGS = {
     **OF_THE_STATUS,
@@ -157,7 +157,7 @@ MEANINGS = {
     "messplus_carbon_grams": "Grams of CO2e that the energy of all calls comes to.",
     "messplus_price_factor": "What a candidate's price is multiplied by.",
 }
-"""What each metric is; that of a histogram is beside its buckets."""
+"""The description of each metric; that of a histogram is in its `Distribution`."""
 
 
 def exposition(
@@ -171,13 +171,13 @@ def exposition(
 
 
 def figures_of(status: Status, engines: Mapping[str, Engine]) -> dict[Series, float]:
-    """Give the figures that the log tells."""
+    """Return the figures that come from the log."""
     zoos = {name: engine.zoo for name, engine in engines.items()}
     return gauges(status) | carbon_gauges(status, zoos)
 
 
 def readiness_gauges(found: Readiness) -> dict[Series, float]:
-    """Give the state of the worker that is asked."""
+    """Return the state of this worker."""
     return {
         Series("messplus_up"): float(found is not Readiness.ABSENT),
         Series("messplus_degraded"): float(found is Readiness.DEGRADED),
@@ -185,7 +185,7 @@ def readiness_gauges(found: Readiness) -> dict[Series, float]:
 
 
 class _Told(Collector):
-    """Metrics that are known by now, in the form that a registry asks for."""
+    """Metrics that are already computed, as a collector for a registry."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families
@@ -195,7 +195,7 @@ class _Told(Collector):
 
 
 def _families(found: Mapping[Series, float]) -> Iterable[Metric]:
-    """Group the series by metric: those of one have the same labels, and stand together."""
+    """Group the series by metric: those of one metric have the same labels."""
     families: dict[str, GaugeMetricFamily] = {}
     for series, value in found.items():
         names = [name for name, _ in series.labels]
@@ -217,11 +217,11 @@ def _counted(counts: Mapping[str, float]) -> dict[Series, float]:
     return failures | encoder
 
 
-# What the calls of a zoo that counts in joules have emitted, where its electricity is known.
+# Emissions of the calls of a zoo that counts in joules, if its electricity is configured.
 
 
 def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[Series, float]:
-    """Give the grams of CO2e of each service level whose cost and carbon are known."""
+    """Return the grams of CO2e of each service level whose cost and carbon are known."""
     found = {}
     for level in status.levels:
         grams = _grams_per_joule(zoos.get(level.zoo))
@@ -233,16 +233,16 @@ def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[Series, float
 
 
 def _grams_per_joule(zoo: Zoo | None) -> float | None:
-    """Find a zoo's grams per joule: None in a zoo of dollars too, whose carbon is refused."""
+    """Return a zoo's grams of CO2e per joule; None if not set (a zoo of dollars may set none)."""
     electricity = zoo.settings.electricity if zoo is not None else None
     return None if electricity is None else electricity.grams_per_joule
 
 
-# How far prices have followed the energy that is measured in service.
+# Corrections of prices by the energy that is measured in service.
 
 
 def price_gauges(engines: Mapping[str, Engine]) -> dict[Series, float]:
-    """Give the factor of each candidate whose energy is measured."""
+    """Return the price factor of each candidate whose energy is measured."""
     return {
         Series.of("messplus_price_factor", zoo=zoo, candidate=candidate): factor
         for zoo, engine in engines.items()

@@ -1,5 +1,5 @@
-"""The modes of the zoos as they hold now: read at a start, followed, changed by administrators, and
-returned to watching where the promise or the service suffers."""
+"""The current modes of the zoos: read at a start, followed, changed by administrators, and returned
+to watching if the promise or the service suffers."""
 
 import asyncio
 import logging
@@ -27,23 +27,23 @@ from litellm_messplus.switching.way_back import Mark, missed_too_often, reason_t
 logger = logging.getLogger("litellm_messplus")
 
 FOLLOW_SECONDS = 1.0
-"""Between two looks at what others changed."""
+"""Seconds between two readings of others' changes."""
 MOST_MARKS = 4000
 """Requests of which a worker remembers whether they were routed."""
 ANSWER_SECONDS = 5.0
-"""How long the database may take to tell."""
+"""Seconds that the database may take to return the modes."""
 READING_SECONDS = 10.0
-"""How long reading both may take, where a change does not depend on it."""
+"""Seconds that reading forecast and outcome may take for a change that does not need them."""
 
 
 class StaleRevisionError(MessplusError):
-    """Somebody else has changed the mode of a zoo since it was read."""
+    """The mode of a zoo was changed by another client or worker since it was read."""
 
 
 class LiveModes:
-    """The modes by zoo: ``now`` are those that hold, ``files`` those of the configuration, and
-    ``rows`` what the database said last. A database that is silent changes none. ``marks`` say of
-    the newest requests that were to be routed here, since the last change, whether they were not.
+    """The modes by zoo: ``now`` are those in force, ``files`` those of the configuration, and
+    ``rows`` the last ones read from the database; while it does not answer, none changes.
+    ``marks`` show which of the newest requests to be routed here since the last change were not.
     """
 
     def __init__(self, zoos: Mapping[str, ZooSettings]) -> None:
@@ -54,7 +54,7 @@ class LiveModes:
         self.marks = {name: deque[Mark](maxlen=MOST_MARKS) for name in zoos}
 
     def learn(self, rows: Mapping[str, ModeRow]) -> None:
-        """Take over what the database says, where it is newer."""
+        """Take over the modes of the database that are newer."""
         for zoo, row in rows.items():
             now = self.now.get(zoo)
             if now is not None and row.revision > now.revision:
@@ -65,18 +65,18 @@ class LiveModes:
 
 
 def shown(mode: ZooMode) -> str:
-    """Write a mode for people."""
+    """Format a mode for people."""
     share = f" of {mode.share:.3g}" if mode.mode is Mode.CANARY else ""
     return f"{mode.mode}{share}, before {mode.before or 'nothing'}"
 
 
-# What is forecast of routing a zoo, and what its routed requests came to: for the history of modes.
+# The forecast of routing a zoo, and the outcome of its routed requests: for the history of modes.
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The forecast as of now, and what the requests came to that were routed since a change, both
-    as JSON; None where nothing was decided aside, or routed."""
+    """The current forecast, and the outcome of the requests that were routed since a change, both
+    as JSON; None if nothing was decided in shadow, or routed."""
 
     forecast: dict[str, Any] | None = None
     happened: dict[str, Any] | None = None
@@ -86,13 +86,13 @@ NOTHING_TOLD = Told()
 
 
 def observed_log(database: AsyncEngine, zoo: str, settings: ZooSettings) -> ObservedLog:
-    """Return the newest requests of a zoo, to be looked at."""
+    """Return a reader of the newest requests of a zoo."""
     levels = (DEFAULT_LEVEL, *settings.service_levels)
     return ObservedLog(database, zoo, levels)
 
 
 async def told(log: ObservedLog, since: datetime | None) -> Told:
-    """Read both. Raises SQLAlchemyError."""
+    """Read the forecast and the outcome since a change. Raises SQLAlchemyError."""
     found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
     happened = await log.happened(since)
     return Told(
@@ -104,8 +104,8 @@ async def told(log: ObservedLog, since: datetime | None) -> Told:
 async def told_if_possible(
     log: ObservedLog, since: datetime | None, failed: Callable[[str], None]
 ) -> Told:
-    """Read both for a change that must not wait for them: neither where that fails, of which
-    ``failed`` is told in words."""
+    """Read both for a change that must not wait for them. If that fails, report it to ``failed``,
+    and return neither."""
     try:
         async with asyncio.timeout(READING_SECONDS):
             return await told(log, since)
@@ -114,13 +114,13 @@ async def told_if_possible(
         return Told()
 
 
-# What changes a mode.
+# Changes of modes.
 
 
 async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
-    """Read the modes at a start; a value of the file that has changed since comes first.
+    """Read the modes at a start; a value of the file that has changed since takes precedence.
 
-    Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer.
+    Raises sqlalchemy.exc.SQLAlchemyError if the database does not answer.
     """
     rows = await zoo_modes.newest(database)
     for zoo, wanted in modes.files.items():
@@ -163,7 +163,7 @@ def _next(
 
 
 class ModeChanges:
-    """The changes of modes, those of others and those made here: one a worker."""
+    """The changes of modes, those of other workers and those made here; one per worker."""
 
     def __init__(self, database: AsyncEngine, modes: LiveModes, counters: Counters) -> None:
         self._database = database
@@ -171,12 +171,12 @@ class ModeChanges:
         self._counters = counters
 
     def start(self, periodic: Periodic) -> None:
-        """Begin to follow, in the running event loop."""
+        """Begin to follow others' changes, in the running event loop."""
         failed = "the modes of the zoos were not read"
         periodic.every(FOLLOW_SECONDS, self.look, "modes_unread", failed)
 
     async def look(self) -> None:
-        """Take over what others changed. Raises SQLAlchemyError or TimeoutError."""
+        """Take over others' changes. Raises SQLAlchemyError or TimeoutError."""
         async with asyncio.timeout(ANSWER_SECONDS):
             self._modes.learn(await zoo_modes.newest(self._database))
 
@@ -188,11 +188,11 @@ class ModeChanges:
         reason: str,
         told: Told = NOTHING_TOLD,
     ) -> ModeRow:
-        """Write a change of the revision in ``wanted``, with what is ``told`` as of now: the
-        forecast, and what happened under that revision.
+        """Write a change of the revision in ``wanted``, with ``told``: the current forecast, and
+        the outcome under that revision.
 
-        Raises StaleRevisionError where it is not the newest one any more, and SQLAlchemyError or
-        TimeoutError where the database does not take it.
+        Raises StaleRevisionError if it is not the newest revision any more, and SQLAlchemyError or
+        TimeoutError if the database does not take it.
         """
         await self.look()
         newest = self._modes.now[zoo].revision
@@ -206,18 +206,18 @@ class ModeChanges:
         return row
 
 
-# The automatic way back: whether a zoo must return to what served before, and who is informed.
+# The automatic way back: whether a zoo must return to what served before, and the notification.
 
 LOOK_SECONDS = 30.0
-"""Between two looks. The tests allow any number of them."""
+"""Seconds between two checks. The statistical tests allow any number of them."""
 WEBHOOK_TRIES = 3
 WEBHOOK_SECONDS = 10.0
-"""How long the address may take, each time that it is tried."""
+"""Timeout in seconds of each try to call the webhook."""
 
 
 class WayBack:
-    """The watch over zoos that have something to return to, one a worker: of several that see a
-    reason, the first to write it returns the zoo, for all. It stays so until an administrator acts.
+    """The watch over zoos that have something to return to, one per worker: the first worker to
+    write a reason returns the zoo, for all. It stays returned until an administrator acts.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class WayBack:
         self._webhook = webhook
 
     def start(self, periodic: Periodic) -> None:
-        """Begin to look, in the running event loop."""
+        """Begin the checks, in the running event loop."""
         failed = "nobody looked for a way back"
         periodic.every(LOOK_SECONDS, self.look, "way_back_failures", failed, first=LOOK_SECONDS)
 
@@ -282,7 +282,7 @@ class WayBack:
             await self._tell(self._webhook, _event(row, mode))
 
     async def _tell(self, address: str, event: dict[str, Any]) -> None:
-        """Send it to the operator's address, a few times where that fails."""
+        """Post the event to the operator's webhook, at most ``WEBHOOK_TRIES`` times."""
         for number in range(1, WEBHOOK_TRIES + 1):
             try:
                 async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS) as client:
@@ -294,7 +294,7 @@ class WayBack:
 
 
 def _event(row: ModeRow, was: ZooMode) -> dict[str, Any]:
-    """Describe a return for a webhook."""
+    """Build the webhook's body for a return."""
     return {
         "event": "zoo_returned",
         "zoo": row.zoo,

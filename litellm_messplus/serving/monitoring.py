@@ -1,5 +1,5 @@
-"""Watching the promises while the proxy serves: the status on demand, alerts and metrics by the
-minute."""
+"""Monitoring of the promises while the proxy serves: status on demand, periodic alerts, and
+metrics."""
 
 import asyncio
 import time
@@ -25,32 +25,32 @@ from litellm_messplus.status.learned import Learned, learned_live
 from litellm_messplus.status.report import LiveLevel, LiveLevels, Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
-# Long readings of the log, shared by all who ask: one at a time, whoever gives up waiting.
+# Long readings of the log, shared by all callers: one at a time, even if a caller stops waiting.
 #
-# Reading the status of a long log takes seconds. Prometheus asks every 15 of them, gives up after
-# 10, and asks again; people press reload. Each reading of its own would take one connection more,
-# until feedback finds none. So there is one reading at a time, all who ask for it wait for the same
-# one, and what it found serves those who ask within as long as it took: reading never takes more
-# than half of the time, and on a short log everyone sees what is there now.
+# Reading the status of a long log takes seconds. Prometheus scrapes every 15 s, gives up after
+# 10 s, and tries again; people press reload. Separate readings would each take a connection, until
+# none is left for feedback. So there is one reading at a time, all its callers wait for the same
+# one, and its result is reused for as long as it took: reading never takes more than half of the
+# time, and on a short log all callers see the current state.
 
 T = TypeVar("T")
 
 KEPT = 8
-"""Findings of different readings that are kept, the newest."""
+"""Number of results of different readings that are kept, the newest."""
 LONGEST_SECONDS = 60.0
-"""Of one reading; then all who wait are told that it takes too long."""
+"""Timeout in seconds of one reading; then all its callers get ReadingTakesTooLongError."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of a reading, and until when it may be used."""
+    """The result of a reading, and the time until which it may be reused."""
 
     value: Any
     until: float
 
 
 class SharedReadings:
-    """The readings that several callers share, one store a worker, used from its event loop."""
+    """The readings that callers share; one instance per worker, used from its event loop."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class SharedReadings:
         self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """Return what ``read`` gives, gave a moment ago, or is about to give somebody else.
+        """Return the result of ``read``: a new one, a recent one, or that of a running call.
 
-        Raises what it raises, and ReadingTakesTooLongError after ``longest_seconds``.
+        Raises what ``read`` raises, and ReadingTakesTooLongError after ``longest_seconds``.
         """
         found = self._found.get(key)
         if found is not None and self._clock() < found.until:
@@ -78,11 +78,11 @@ class SharedReadings:
             task = asyncio.create_task(self._read(key, read))
             self._under_way[key] = task
             task.add_done_callback(lambda done: self._ended(key, done))
-        result: T = await asyncio.shield(task)  # who gives up ends it for nobody else
+        result: T = await asyncio.shield(task)  # a cancelled caller leaves it running
         return result
 
     async def close(self) -> None:
-        """End what is under way; whoever waits gets a CancelledError."""
+        """Cancel the running readings; their callers get a CancelledError."""
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()
@@ -103,21 +103,21 @@ class SharedReadings:
     def _ended(self, key: Hashable, task: asyncio.Task[Any]) -> None:
         self._under_way.pop(key, None)
         if not task.cancelled():
-            task.exception()  # looked at, though nobody may be waiting any more
+            task.exception()  # retrieved, in case no caller waits any more
 
 
 SCRAPE_SECONDS = 7.0
-"""How long a scrape waits for the status: Prometheus gives up after 10, and counters take 2."""
+"""Seconds that a scrape waits for the status: Prometheus gives up after 10, and counters take 2."""
 LOOK_SECONDS = 30.0
-"""Between two looks for alerts: an outage is told of within a minute."""
+"""Seconds between two checks for alerts: an outage is reported within a minute."""
 
 
 class StatusWatch:
-    """The watch over the status, one a worker; each alert is logged once when it comes and once
+    """The watch over the status, one per worker; each alert is logged once when it comes and once
     when it is over.
 
-    ``database`` is read by connections of its own, so that no reading takes those that feedback
-    waits for. ``readiness`` tells whether this worker routes now.
+    ``database`` has connections of its own, so that readings take none from feedback.
+    ``readiness`` returns whether this worker routes now.
     """
 
     def __init__(
@@ -137,20 +137,20 @@ class StatusWatch:
         self._readings = SharedReadings()
 
     def start(self, periodic: Periodic) -> None:
-        """Begin looking for alerts, in the running event loop."""
+        """Begin the checks for alerts, in the running event loop."""
         failed = "alerts were not looked for"
         periodic.every(LOOK_SECONDS, self.look, "watch_failures", failed, first=LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Log alerts that have come, and those that are over. Raises SQLAlchemyError."""
+        """Log new alerts, and those that are over. Raises SQLAlchemyError."""
         self._alerts.update((await self.figures()).alerts)
 
     async def close(self) -> None:
-        """End the readings under way."""
+        """Cancel the running readings."""
         await self._readings.close()
 
     async def read(self, window: int = WINDOW) -> Status:
-        """Read every promise as it stands. Raises SQLAlchemyError where the database does not
+        """Read the current status of every promise. Raises SQLAlchemyError if the database does not
         answer."""
 
         async def status() -> Status:
@@ -159,7 +159,7 @@ class StatusWatch:
         return await self._readings.get(("status", window), status)
 
     async def figures(self) -> Status:
-        """Read the status without what takes long: the calibration."""
+        """Read the status without the calibration, which takes long."""
 
         async def figures() -> Status:
             return await read_status(
@@ -173,9 +173,9 @@ class StatusWatch:
         return await self._readings.get("figures", figures)
 
     async def learned(self) -> Learned:
-        """Read what reading the prompts has taught every zoo, as it stands.
+        """Read what every zoo has learned from the prompts so far.
 
-        Raises SQLAlchemyError where the database does not answer.
+        Raises SQLAlchemyError if the database does not answer.
         """
 
         async def found() -> Learned:
@@ -189,19 +189,19 @@ class StatusWatch:
         return await self._readings.get("learned", found)
 
     async def counters(self) -> dict[str, int]:
-        """Return what failed or was left out at any worker, by name."""
+        """Return the counts of failures and omissions of all workers, by name."""
         return counters_of((await self._shared.sums()).everyone)
 
     async def metrics(self) -> str:
-        """Write the figures of the status, and what all workers counted, as Prometheus reads
-        them; without the database, what is in memory."""
+        """Write the figures of the status, and the counters of all workers, in Prometheus's
+        format; without the database, what is in memory."""
         found = await self._told_in_time()
         counts = (await self._shared.sums()).everyone
         state = readiness_gauges(self.readiness())
         return exposition({**found, **state}, self._engines, counts)
 
     async def _told_in_time(self) -> dict[Series, float]:
-        """Read the figures of the status; those in memory where Prometheus would not wait."""
+        """Read the figures of the status; those in memory if that fails or takes too long."""
         try:
             async with asyncio.timeout(SCRAPE_SECONDS):
                 return figures_of(await self.figures(), self._engines)
@@ -211,8 +211,8 @@ class StatusWatch:
         return live_gauges(self._live()) if is_restored else {}
 
     async def _running(self) -> dict[str, int]:
-        """Count what failed at the workers that run: an alert is over when the worker that had the
-        failure is."""
+        """Return the counters of the running workers: an alert ends with the worker that had the
+        failure."""
         return counters_of((await self._shared.sums()).running)
 
     def _live(self) -> LiveLevels:

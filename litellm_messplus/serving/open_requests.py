@@ -1,4 +1,4 @@
-"""Requests that this process decided lately: for retries, headers, outcomes and prompt feedback."""
+"""Requests that this process decided recently: for retries, headers, outcomes, early feedback."""
 
 import asyncio
 from collections.abc import Callable, Iterator, MutableMapping
@@ -17,21 +17,21 @@ from litellm_messplus.serving.deployments.gates import Needs
 from litellm_messplus.serving.holding.holds import Pin
 from litellm_messplus.store.answered import author
 
-# Who wrote the answers that LiteLLM's response cache repeats.
+# The authors of answers that LiteLLM's response cache repeats.
 #
-# The cache keeps an answer under what was asked, whichever candidate answered: the router's choice
-# for a repeated request says nothing of who wrote what the user gets. The answer's id does.
+# The cache stores an answer under the request, whichever candidate answered: the router's choice
+# for a repeated request does not tell the author of the answer. The answer's id does.
 
 REMEMBERED = 4096
-"""Answers, the newest; the others are looked up in the log."""
+"""Newest answers, and newest requests, kept in memory; older ones are looked up in the log."""
 LOOKUP_SECONDS = 0.5
-"""How long a repeated answer waits for a database that does not answer."""
+"""Seconds that a repeated answer waits for a database that does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """The author of an answer. ``candidate`` is None outside the zoo; all are None where nobody
-    knows."""
+    """The author of an answer. ``candidate`` is None outside the zoo; all are None if the author is
+    unknown."""
 
     candidate: str | None
     deployment_id: str | None
@@ -39,8 +39,8 @@ class Author:
 
     @property
     def name(self) -> str | None:
-        """The author as the headers say it: LiteLLM's id of the deployment where it is no
-        candidate."""
+        """The author as shown in the headers: the candidate, or else LiteLLM's id of the
+        deployment."""
         return self.candidate or self.deployment_id
 
 
@@ -48,7 +48,7 @@ UNKNOWN = Author(None, None, None)
 
 
 class Authors:
-    """The authors of this process's newest answers, and of all that the log holds."""
+    """The authors of this process's newest answers, and of all answers in the log."""
 
     def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
         self._database = database
@@ -58,16 +58,16 @@ class Authors:
         return len(self._authors)
 
     def wrote(self, zoo: str, call: CallRecord) -> None:
-        """Remember a call that a model answered; a repetition is passed over."""
+        """Remember a call that a model answered; ignore an answer from the cache."""
         if call.is_cache_hit or call.status is not CallStatus.SUCCESS or call.response_id is None:
             return
         key = zoo, call.response_id
         self._authors[key] = Author(call.candidate, call.deployment_id, call.model)
 
     async def of(self, zoo: str, response_id: str | None) -> Author | None:
-        """Find the author of the zoo's answer with that id; None where no call is known by it.
+        """Find the author of the zoo's answer with that id; None if no call has it.
 
-        Raises TimeoutError or sqlalchemy.exc.SQLAlchemyError where the log cannot be asked.
+        Raises TimeoutError or sqlalchemy.exc.SQLAlchemyError if the log cannot be read.
         """
         if response_id is None:
             return None
@@ -83,14 +83,13 @@ METADATA_KEY = "messplus"
 
 @dataclass(slots=True)
 class OpenRequest:
-    """A decided request. ``tried`` holds the ids of the deployments that failed it; ``asked`` is
-    there where somebody judges its answers, ``author`` where LiteLLM's cache answered and it is
-    known who wrote that. ``needs`` is what the gates ask for, None in a zoo without; ``barred`` are
-    the ids of the deployments that cannot take it. ``attempts`` were told to LiteLLM's logs.
-    ``place`` is where it stands in a conversation, None where those are not held, and ``pin`` who
-    holds it. ``unlogged`` logs a request whose choice is still being worked out aside, None of any
-    other. ``before`` is what serves it, None where the router chooses. ``secret`` is told to no
-    client."""
+    """An open request. ``tried`` are the ids of the deployments that failed it; ``asked`` is set
+    if a source judges its answers, ``author`` if LiteLLM's cache answered and the author is known.
+    ``needs`` is what the gates require, None in a zoo without gates; ``barred`` are the ids of the
+    deployments that cannot take it; ``attempts`` is the number shown in LiteLLM's logs. ``place``
+    is its place in a conversation, None if those are not held, and ``pin`` what holds it.
+    ``unlogged`` logs a request whose shadow decision is pending, None for any other. ``before`` is
+    what serves it, None if the router chooses. ``secret`` is never shown to a client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -108,27 +107,26 @@ class OpenRequest:
     secret: str = field(default_factory=new_id)
 
     def ensure_logged(self) -> None:
-        """Have the request logged, if it is not yet: before anything is logged about it."""
+        """Log the request if it is not logged yet; call this before logging anything about it."""
         if self.unlogged is not None:
             self.unlogged()
 
     def release_asked(self) -> Asked | None:
-        """Hand over what was asked, and keep it no longer: an open request is kept long after."""
+        """Return ``asked`` and drop it, since an open request stays in memory long after."""
         asked, self.asked = self.asked, None
         return asked
 
 
 class OpenRequests:
-    """The open requests of this process, a bounded number: what is forgotten here is in the
-    database."""
+    """The open requests of this process, a bounded number: forgotten ones are in the log."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._by_id: Bounded[str, OpenRequest] = Bounded(remembered)
 
     def add(self, opened: OpenRequest, metadata: MutableMapping[str, Any]) -> None:
-        """Remember it, and mark LiteLLM's metadata so that every later hook finds it again.
+        """Remember a request, and mark LiteLLM's metadata so that every later hook finds it.
 
-        The prompt's text is not remembered: thousands of them would fill the memory.
+        The prompt's text is not kept: thousands of them would fill the memory.
         """
         opened.record = without_words(opened.record)
         metadata[METADATA_KEY] = {
@@ -140,9 +138,9 @@ class OpenRequests:
     def get(self, metadata: object, litellm_call_id: str | None) -> OpenRequest | None:
         """Find the request that the metadata of a hook belongs to.
 
-        A client can write into the metadata, and choose the id of its call: with those of a
-        request that it made before it would be served by that decision, and not be logged. So the
-        mark holds what it cannot know.
+        A client can write into the metadata and choose the id of its call: by copying those of an
+        earlier request it would be served by that decision, and not be logged. So the mark holds a
+        secret that it cannot know.
         """
         mark = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
         if not isinstance(mark, dict):

@@ -1,4 +1,4 @@
-"""The page on this proxy: its data from this worker, and LiteLLM's authentication for it."""
+"""The page on this proxy, with data from this worker and LiteLLM's authentication."""
 
 import binascii
 import json
@@ -24,20 +24,20 @@ from litellm_messplus.serving.zoos import ZooDesk, add_one_zoo
 from litellm_messplus.store.database import create_engine
 
 CODES_PER_MINUTE = 30
-"""Codes that anybody may try at one worker: one costs a query."""
+"""Sign-in codes that all clients together may try at one worker: each costs a query."""
 CONNECTIONS = 3
-"""To the database, for the page alone: however many look at it, feedback keeps its own."""
+"""Database connections for the page alone, so that its viewers take none from feedback."""
 LITELLM_COOKIE = "token"
-"""Of LiteLLM's dashboard: a JWT that holds the key of whoever has signed in there."""
+"""The cookie of LiteLLM's dashboard: a JWT that holds the key of the signed-in user."""
 LONGEST_COOKIE = 8192
 ZOOS = f"{PATH}/data/zoos"
-"""Where the page shows and changes a zoo: its cookie goes no higher than the page."""
+"""The path under which the page shows and changes a zoo: its cookie's path is the page's."""
 SWITCH = "DISABLE_ADMIN_UI"
-"""LiteLLM's own variable: where its dashboard is switched off, so is the page."""
+"""LiteLLM's own variable: if it switches off the dashboard, the page is off too."""
 
 
 class Page:
-    """One a worker."""
+    """The page of one worker."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Page:
         self._counters = counters
 
     def routes(self) -> APIRouter:
-        """Return the page's routes, or none where it is switched off."""
+        """Return the page's routes; none if it is switched off."""
         if is_switched_off():
             return APIRouter()
         data = PageData(self._database, self._watch.figures, self._readings.get)
@@ -77,13 +77,13 @@ class Page:
         return routes
 
     async def close(self) -> None:
-        """Stop reading."""
+        """Cancel the running readings, and close the connections."""
         await self._readings.close()
         await self._database.dispose()
 
 
 def zoo_routes(desk: ZooDesk, sign_ins: SignIns, counters: Counters) -> APIRouter:
-    """Build the routes of the modes for those who are signed in to the page."""
+    """Build the routes of the modes for users who are signed in to the page."""
     viewer, editor = Viewer(sign_ins), Viewer(sign_ins, is_surely_of_this_origin)
     routes = APIRouter(tags=["messplus"], dependencies=[Depends(_not_kept)])
     add_one_zoo(routes, ZOOS, desk, counters, viewer, editor)
@@ -95,13 +95,13 @@ def _not_kept(response: Response) -> None:
 
 
 def is_switched_off() -> bool:
-    """Tell whether the operator wants no page for people on this proxy."""
+    """Tell whether the operator has switched off the page on this proxy."""
     return os.environ.get(SWITCH, "").strip().lower() in ("1", "true", "t", "yes", "on")
 
 
 def is_of_this_origin(request: Request) -> bool:
-    """Tell whether no other site has made the browser ask. LiteLLM allows every origin to read
-    answers, and browsers send cookies to all ports of a host."""
+    """Tell whether no header shows that another site caused the request. LiteLLM allows every
+    origin to read responses, and browsers send cookies to all ports of a host."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = request.headers.get("origin")
@@ -109,9 +109,8 @@ def is_of_this_origin(request: Request) -> bool:
 
 
 def is_surely_of_this_origin(request: Request) -> bool:
-    """Tell whether the browser says that a page of this origin asks: for a change it is not enough
-    that nothing speaks against it. No script can set these headers; over plain HTTP there is only
-    the second."""
+    """Tell whether the browser's headers show that a page of this origin made the request, as a
+    change requires. No script can set these headers; over plain HTTP only `origin` is sent."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -120,13 +119,13 @@ def is_surely_of_this_origin(request: Request) -> bool:
 
 
 async def own_origin(request: Request) -> None:
-    """Raise an HTTPException where it is not surely a page of this origin that asks."""
+    """Raise an HTTPException unless a page of this origin surely made the request."""
     if not is_surely_of_this_origin(request):
         raise HTTPException(403, "only the page itself may do this")
 
 
 def at_most(per_minute: int) -> Check:
-    """Build what lets so many requests in, whoever asks: nobody has shown a key yet."""
+    """Build a check that limits the requests of all clients together, as none has a key yet."""
     bucket = TokenBuckets(per_minute)
 
     async def check(_request: Request) -> None:
@@ -139,8 +138,8 @@ def at_most(per_minute: int) -> Check:
 
 
 class Viewer:
-    """Lets those in who run the proxy: by a key, by a session of the page, or by
-    LiteLLM's own session, whose key LiteLLM checks each time."""
+    """Access check for administrators: by a key, by a session of the page, or by LiteLLM's own
+    session, whose key LiteLLM checks each time."""
 
     def __init__(
         self, sign_ins: SignIns, is_own: Callable[[Request], bool] = is_of_this_origin
@@ -149,8 +148,8 @@ class Viewer:
         self._is_own = is_own
 
     async def __call__(self, request: Request) -> Caller:
-        """Return who it is, or raise an HTTPException for anybody else. A cookie counts where
-        ``is_own`` holds."""
+        """Return the administrator, or raise an HTTPException for any other caller. A cookie counts
+        only if ``is_own`` holds."""
         if shows_a_key(request):
             return await administrator(request)
         if self._is_own(request):
@@ -163,8 +162,8 @@ class Viewer:
 
 
 def key_of_dashboard(cookie: str) -> str | None:
-    """Take the key from LiteLLM's cookie. Its signature is not looked at: a key speaks for
-    itself."""
+    """Read the key from LiteLLM's cookie, None if there is none. Its signature is not verified,
+    since LiteLLM checks the key."""
     parts = cookie.split(".")
     if len(parts) != 3 or len(cookie) > LONGEST_COOKIE:
         return None

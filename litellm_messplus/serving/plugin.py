@@ -1,4 +1,4 @@
-"""What LiteLLM calls: the hooks, each of which lets the request through whatever happens here."""
+"""The hooks that LiteLLM calls; each lets the request through whatever fails here."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from litellm_messplus.switching.way_back import Mark
 
 
 class MessplusPlugin(CustomLogger):  # type: ignore[misc]
-    """The plugin of one worker process. Hooks are found by LiteLLM on the class, parameters by
-    their names."""
+    """The plugin of one worker process. LiteLLM finds hooks on the class, and passes parameters by
+    name."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__()
@@ -21,11 +21,11 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self.counters = parts.counters
 
     def start(self) -> None:
-        """Begin writing the log, in the running event loop, and warm the encoder up."""
+        """Begin writing the log in the running event loop, and warm up the encoder."""
         self.parts.start()
 
     def attach(self) -> None:
-        """Join the running proxy: its routes and its shutdown."""
+        """Add the routes to the running proxy, and the stop to its shutdown."""
         litellm_seam.proxy_app().include_router(self.parts.routes())
         litellm_seam.before_shutdown(self.close)
 
@@ -41,7 +41,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         request_kwargs: dict[str, Any] | None = None,
         parent_otel_span: Any = None,
     ) -> list[Any]:
-        """Rank the healthy deployments of a zoo. On any failure LiteLLM's own choice stands."""
+        """Rank the healthy deployments of a zoo. On any failure LiteLLM chooses."""
         try:
             engine = self.engines.get(model)
             if engine is None:
@@ -64,8 +64,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         request_headers: dict[str, str] | None = None,
         litellm_call_info: dict[str, Any] | None = None,
     ) -> dict[str, str] | None:
-        """Tell the client what served and the request's id; its conversation is there from now
-        on."""
+        """Return the headers with the request's id and the model that served it, and note the
+        answer for its conversation."""
         try:
             return await self.parts.served.headers(data, response, litellm_call_info or {})
         except Exception:
@@ -75,7 +75,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def async_log_success_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Record that the served call has ended, after retries and fallbacks; streams at their
+        """Record the end of the served call, after retries and fallbacks; for a stream, at its
         end."""
         try:
             await self.parts.served.succeeded(kwargs, response_obj)
@@ -85,7 +85,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def async_log_failure_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Learn from an attempt that has failed; a retry or a fallback may follow."""
+        """Update the gates with a failed attempt; a retry or a fallback may follow."""
         try:
             self.parts.served.attempt_failed(kwargs)
         except Exception:

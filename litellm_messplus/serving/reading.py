@@ -1,4 +1,4 @@
-"""Reading one request before it is decided: its promise, its words, its features in time."""
+"""Reading of a request before it is decided: its promise, its text, and its features in time."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from litellm_messplus.settings.schema import DEFAULT_LEVEL
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.switching.modes import Trial
 
-# Which promise a request counts towards: its key's, else its team's, else the zoo's own.
+# The promise that a request counts towards: its key's, else its team's, else the zoo's own.
 
 NAME_KEY = "messplus_service_level"
 
@@ -29,7 +29,7 @@ NAME_KEY = "messplus_service_level"
 def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> ServiceLevel:
     """Find the level that the key's or team's metadata names; count and log an unknown name.
 
-    Only what the operator wrote on the key or the team counts, never what the client sends.
+    Only the operator's metadata of the key or the team counts, never what the client sends.
     """
     name = _named(metadata.get("user_api_key_metadata")) or _named(
         metadata.get("user_api_key_team_metadata")
@@ -51,16 +51,16 @@ def _named(metadata: object) -> str | None:
     return None if found is None else str(found)
 
 
-# What is read of a request while it waits.
+# Reading a request while it waits.
 
 FEATURES_SHARE = 0.8
-"""Of the deadline: how long features are waited for. The rest is for a busy event loop, and to
-decide."""
+"""Share of the deadline spent waiting for features. The rest is for a busy event loop, and for the
+decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """A request as the road begins: the healthy ``deployments``, the promise that it counts
+    """A request before it is read: the healthy ``deployments``, the promise that it counts
     towards, and its arm."""
 
     engine: Engine
@@ -77,9 +77,9 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """A request, and the question that it asks the engine; ``encoding`` is None where its features
-    did not come in time, for which it waited ``encode_seconds``. ``needs`` is what the gates ask
-    for, None in a zoo without, and ``admission`` their answer."""
+    """A request, and its question to the engine; ``encoding`` is None if its features did not come
+    in time, and ``encode_seconds`` the time waited for them. ``needs`` is what the gates require,
+    None in a zoo without gates, and ``admission`` their result."""
 
     intake: Intake
     question: Question
@@ -111,7 +111,7 @@ class RequestReader:
 
     async def read(self, intake: Intake) -> ReadRequest:
         """Read a request. Any candidate with a healthy deployment that can take it may serve it;
-        where there are none, all are asked for, since a retry may find a deployment after all."""
+        if there are none, all may, since a retry may find a deployment after all."""
         started = time.perf_counter()
         zoo, request, deployments = intake.zoo, intake.request, intake.deployments
         conversation = request.conversation

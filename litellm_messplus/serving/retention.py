@@ -1,4 +1,4 @@
-"""Pruning once a day, where the settings say how long requests are kept."""
+"""Pruning of old requests once a day, if the settings limit how long requests are kept."""
 
 import asyncio
 import json
@@ -14,22 +14,22 @@ from litellm_messplus.upkeep import prune
 logger = logging.getLogger("litellm_messplus")
 
 FIRST_SECONDS = 30.0
-"""After the start, which has other things to do."""
+"""Seconds from the start to the first pruning, to leave the start to other work."""
 DAY_SECONDS = 86_400.0
 COMMAND = (sys.executable, "-m", prune.__name__)
 
 
 class Retention:
-    """The pruning of old requests, in a process of its own. Each worker of the proxy tries; the
-    second finds nothing to do."""
+    """The pruning of old requests, in a separate process. Each worker of the proxy tries; all but
+    the first find nothing to do."""
 
     def __init__(self, settings: MessplusSettings, counters: Counters) -> None:
         self._settings = settings
         self._counters = counters
 
     def start(self, periodic: Periodic) -> None:
-        """Begin where something is to be pruned, in the running event loop. A prune that a stop
-        cuts off is finished by the next one."""
+        """Begin in the running event loop, if retention is configured. A pruning that a stop
+        interrupts is finished by the next one."""
         if self._settings.retention is not None:
             failed = "the log was not pruned"
             periodic.every(
@@ -37,7 +37,7 @@ class Retention:
             )
 
     async def look(self) -> None:
-        """Prune what is old enough now. Raises OSError or ValueError where no process could."""
+        """Prune what is old enough now. Raises OSError or ValueError if no process could."""
         asked = self._settings.retention
         if asked is None:
             return

@@ -1,6 +1,6 @@
-"""The road of a request: LiteLLM's healthy deployments in, a ranking out; logged and explored.
+"""Routing of a request: LiteLLM's healthy deployments in, a ranking out; logged and explored.
 
-What serves as before goes on at once, and takes the same road in a task: nobody waits for it.
+A request that is served as before goes on at once, and is decided in a task that it does not await.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ from litellm_messplus.serving.surfaces.request import (
 )
 
 MOST_WAITING = 256
-"""Requests that are decided in shadow at once, in one worker; of more, nothing is worked out."""
+"""Requests that are decided in shadow at once, in one worker; any more are logged undecided."""
 CLOSE_SECONDS = 5.0
 """Seconds that a stop waits for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """The parts that learn of a request: the log, the sources of labels, and the calls unseen by
-    the user."""
+    """The parts that are notified of a request: the log, the sources of labels, and the calls
+    unseen by the user."""
 
     journal: Journal
     desk: LabelDesk
@@ -53,7 +53,7 @@ class Listeners:
     feedback: NextTurnFeedback
 
     def arrived(self, request: IncomingRequest) -> None:
-        """Take the feedback on an earlier request that this one brings along."""
+        """Take the feedback on an earlier request from this one's metadata."""
         self.feedback.take(request)
 
     def decided(
@@ -104,8 +104,8 @@ class RequestRouter:
         """Order the deployments of the engine's zoo as they are to be tried.
 
         Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
-        Where there are none, LiteLLM refuses the request: it is logged all the same, and so is one
-        whose decision took too long, which is not followed then.
+        If there are none, LiteLLM refuses the request, which is logged all the same, and so is one
+        whose decision took too long and is therefore not followed.
         """
         self._live.notice(engine, deployments)
         target = deployment.exploration_target.get()
@@ -139,29 +139,29 @@ class RequestRouter:
         return ranked if pin is None else pin.first(ranked, opened.tried)
 
     async def close(self) -> None:
-        """Wait for what is decided in shadow, but not for ever."""
+        """Wait for the decisions in shadow, for at most ``CLOSE_SECONDS``."""
         await self._shadows.close(CLOSE_SECONDS)
 
     async def _begin(
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
-        """Open a request: at once where it is served as before, else when it is decided."""
+        """Open a request: at once if it is served as before, else when it is decided."""
         zoo = engine.zoo
         level = service_level(zoo, request.metadata, self._counters)
         trial, before = self._arms.arm(zoo.name, request)
         intake = Intake(engine, deployments, request, new_id(), level, trial)
         if before is not None:
             return self._serve_before(intake, before)
-        if engine.encoder.is_fast and not zoo.settings.gates:  # nobody waits
+        if engine.encoder.is_fast and not zoo.settings.gates:  # no await
             return await self._serve(intake)
-        # Where a second attempt comes while the first still waits, it gets the same decision.
+        # A second attempt that comes while the first still waits gets the same decision.
         key = (request.litellm_call_id, id(request.metadata))
         async with self._deciding.setdefault(key, asyncio.Lock()):
             opened = self._open.get(request.metadata, request.litellm_call_id)
             return opened or await self._serve(intake)
 
     async def _serve(self, intake: Intake) -> OpenRequest:
-        """Decide a request that waits for it, and announce that."""
+        """Decide a request that waits for it, and notify the listeners."""
         decided = await self._decider.decide(intake)
         read, record = decided.read, self._decider.recorder.decided(decided)
         if read.encoding is None:
@@ -181,9 +181,9 @@ class RequestRouter:
         return opened
 
     def _serve_before(self, intake: Intake, before: str) -> OpenRequest:
-        """Open a request that is served as before, and have it decided in a task. It is logged
-        once: with the choice, or without, where its call ends before there is one, or nobody is to
-        work it out."""
+        """Open a request that is served as before, and decide it in a task if that is due. It is
+        logged once: with the choice, or without if its call ends before the decision, or none is
+        due."""
         request, is_due = intake.request, self._arms.is_due(intake.zoo, intake.request_id)
         intake = replace(intake, level=shadow_level(intake.level))
         if is_due:
@@ -196,7 +196,7 @@ class RequestRouter:
         if not is_due:
             opened.ensure_logged()
             return opened
-        # LiteLLM goes on to change its arguments, for the call that it makes of them.
+        # LiteLLM goes on to change these arguments, for its own call.
         kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
         if self._shadows.start(self._shadow(kept, opened), "shadow") is None:
             self._counters.add("asides_dropped")
@@ -232,13 +232,13 @@ class RequestRouter:
 def _continued(
     deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
 ) -> Sequence[Deployment]:
-    """Pass through what is not routed: where no conversations are held, a response that continues
-    another stays where that one was answered."""
+    """Pass through what is not routed: if no conversations are held, a response that continues
+    another goes to the deployment that answered that one."""
     earlier = None if kwargs is None else continued_response(kwargs)
     return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
 
 
 def _failed(request: IncomingRequest) -> list[str]:
-    """Return the deployment of the attempt before this one; LiteLLM leaves it in the metadata."""
+    """Return the deployment of the previous attempt, which LiteLLM leaves in the metadata."""
     last = request.metadata.get("model_info")
     return [deployment_id({"model_info": last})] if isinstance(last, Mapping) else []

@@ -1,8 +1,8 @@
-"""The counters of all workers as one sum, whichever of them is asked.
+"""The counters of all workers as one sum, whichever worker answers.
 
-Behind one port any worker may answer, so what one counts alone would rise and fall from one scrape
-to the next. Each saves its own now and then; what is shown was saved first, so whoever answers next
-shows no less. Without a database a worker shows its own, and what it last knew of the others.
+Behind one port any worker may answer, so the counts of one alone would rise and fall from one
+scrape to the next. Each worker saves its counts periodically, and before it shows them, so the next
+to answer shows no less. Without a database it shows its own, and the last known of the others.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.store.worker_counters import Counts, Sums, WorkerCounters
 
 SAVE_SECONDS = 2.0
-"""How often to save what was counted: so much a worker that is killed may forget."""
+"""Seconds between two saves of the counts: a worker that is killed may lose as much."""
 SIGN_OF_LIFE_SECONDS = 20.0
-"""How often to save though nothing failed: a worker that is silent for a minute counts as gone."""
+"""Seconds between two saves if nothing failed: a worker silent for a minute counts as gone."""
 ANSWER_SECONDS = 2.0
-"""How long who asks for the sum waits for the database."""
+"""Seconds that a caller of the sum waits for the database."""
 MEASURED = "encoder."
-"""Begins the names of what the encoder did. That changes with every request, so it is saved with
-the signs of life, and when somebody asks."""
+"""Prefix of the names of the encoder's counts. They change with every request, so they are saved
+with the signs of life, and when the sum is read."""
 DISTRIBUTED = "distribution."
-"""Begins the names of what fell into the buckets of histograms; saved as the encoder's."""
+"""Prefix of the names of the histograms' bucket counts; saved like the encoder's."""
 
 
 class SharedCounters:
-    """One a worker; ``measured`` gives what the encoder did since the start, by name, and
-    ``distributed`` what fell into which bucket. It ``is_failing`` where the database did not take
-    the counts when it last tried."""
+    """The shared counters, one instance per worker; ``measured`` returns the encoder's counts since
+    the start, by name, and ``distributed`` those of the buckets. ``is_failing`` if the last try to
+    save the counts failed."""
 
     def __init__(
         self,
@@ -57,14 +57,13 @@ class SharedCounters:
         self._others = Sums({}, {})
 
     def start(self, periodic: Periodic) -> None:
-        """Begin saving, in the running event loop: the database is there."""
+        """Begin saving, in the running event loop, now that the database is reachable."""
         self.is_started = True
         failed = "the counters were not saved"
         periodic.every(SAVE_SECONDS, self.save, "counters_unsaved", failed)
 
     async def save(self) -> None:
-        """Save what was counted since, where that is due. Raises SQLAlchemyError or
-        TimeoutError."""
+        """Save the counts, if that is due. Raises SQLAlchemyError or TimeoutError."""
         if not self._is_due():
             return
         try:
@@ -75,17 +74,17 @@ class SharedCounters:
             raise
 
     async def close(self) -> None:
-        """Save for the last time: what this worker counted stays in the sum of those that go on."""
+        """Save for the last time: this worker's counts stay in the sum of the remaining ones."""
         if not self.is_started:
             return
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._turn:
                 await self._row.end(self._counts(), datetime.now(UTC))
-        except Exception:  # the others will do it when this worker is silent
+        except Exception:  # the others do it once this worker is silent
             self._counters.failure("counters_unsaved", "the counters were not saved at the stop")
 
     async def sums(self) -> Sums:
-        """Return the sums of everyone, this worker as it is now."""
+        """Return the sums over all workers, with the current counts of this one."""
         if self.is_started:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -116,19 +115,19 @@ class SharedCounters:
 
 
 def counters_of(counts: Counts) -> dict[str, int]:
-    """Return what failed or was left out, by name."""
+    """Return the counts of failures and omissions, by name."""
     others = (MEASURED, DISTRIBUTED)
     named = {name: count for name, count in counts.items() if not name.startswith(others)}
     return {name: int(named[name]) for name in sorted(named) if named[name]}
 
 
 def measured_of(counts: Counts) -> dict[str, float]:
-    """Return what the encoders did, by name."""
+    """Return the counts of the encoders, by name."""
     return _below(counts, MEASURED)
 
 
 def distributions_of(counts: Counts) -> dict[str, float]:
-    """Return what fell into the buckets of histograms, by name."""
+    """Return the bucket counts of the histograms, by name."""
     return _below(counts, DISTRIBUTED)
 
 
@@ -152,13 +151,13 @@ def _less(first: Counts, second: Counts) -> Counts:
     return rest
 
 
-# Whether this worker routes now, from memory alone: no database is read, so anybody may ask.
+# Whether this worker routes now, from memory alone: no database is read, so any client may ask.
 
 
 class Readiness(StrEnum):
     """The states of a worker that serves.
 
-    ``DEGRADED``: it routes, and what it decides waits in memory, for the database does not take it.
+    ``DEGRADED``: it routes, and its records wait in memory, since the database does not take them.
     ``ABSENT``: it has waited for the database since its start, and serves as without the plugin.
     """
 
@@ -168,7 +167,7 @@ class Readiness(StrEnum):
 
 
 def readiness(journal: Journal, shared: SharedCounters) -> Readiness:
-    """Tell the state of the worker whose parts these are, as of what each last tried."""
+    """Return the state of the worker with these parts, by the last try of each to write."""
     if not shared.is_started:
         return Readiness.ABSENT
     is_degraded = journal.is_failing or shared.is_failing

@@ -1,4 +1,4 @@
-"""Starting inside the proxy: the configuration, the database, the engines, then the plugin.
+"""Start inside the proxy: the configuration, the database, the engines, then the plugin.
 
 LiteLLM imports its callbacks from a plain function while its event loop already runs, so what
 must be awaited before the first request (migrations, restoring the state) runs in a thread with a
@@ -41,12 +41,12 @@ from litellm_messplus.store.database import create_engine, explained, migrate
 # Opening the database at a start: at this code's version, and the engines restored from it.
 
 CONNECT_SECONDS = 10.0
-"""How long a database may take to answer at all: asyncpg would wait a minute."""
+"""Seconds that a database may take to accept a connection: asyncpg would wait a minute."""
 
 
 class Opened(NamedTuple):
-    """The outcome of opening the database: up to which position the engines are restored, and the
-    key of the digests, without which nobody would hold the first requests."""
+    """The outcome of opening the database: the log position up to which the engines are restored,
+    and the key of the digests, without which the first requests would not be held."""
 
     position: int
     conversation_key: bytes
@@ -55,10 +55,10 @@ class Opened(NamedTuple):
 async def open_database(
     settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes | None = None
 ) -> Opened:
-    """Migrate it, bring the engines to the end of its log, and the modes to what holds.
+    """Migrate the database, restore the engines to the end of its log, and read the modes.
 
-    Raises ConfigurationError where it cannot be used, DatabaseAwayError where it does not answer
-    now. The engines are then to be restored anew.
+    Raises ConfigurationError if it cannot be used, DatabaseAwayError if it does not answer now. The
+    engines must then be restored anew.
     """
     database = create_engine(settings.database)
     try:
@@ -95,18 +95,18 @@ async def _reach(database: AsyncEngine) -> None:
         pass
 
 
-# A start while the database is away: LiteLLM serves as without the plugin, until it is there.
+# A start while the database is away: LiteLLM serves as without the plugin until it is reachable.
 
 logger = logging.getLogger("litellm_messplus")
 
 RETRY_SECONDS = 5.0
 
 OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
-"""Restores the engines, in any event loop."""
+"""The function that opens the database and restores the engines, in any event loop."""
 
 
 def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
-    """Take every zoo away from the plugin until the database is there, then begin."""
+    """Remove every zoo from the plugin until the database is reachable, then begin."""
     engines, plugin.engines = plugin.engines, {}
     plugin.counters.add("database_awaited")
 
@@ -122,8 +122,8 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:
-    """Open the database, and try until it works. In a thread with a loop of its own: a long log
-    takes long to fold."""
+    """Open the database, and retry until it works; in a thread with a loop of its own, since a
+    long log takes long to fold."""
     while True:
         await asyncio.sleep(RETRY_SECONDS)
         try:
@@ -132,19 +132,19 @@ async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened
             plugin.counters.failure("database_awaited", "the database is not there yet")
 
 
-# One line in the proxy's log at its start: what is on.
+# One line in the proxy's log at its start: what is configured.
 
 PACKAGE = logging.getLogger("litellm_messplus")
 FORMAT = "%(asctime)s - messplus:%(levelname)s: %(message)s"
 TIME = "%H:%M:%S"
-"""Both as LiteLLM's own lines."""
+"""The time format; it and ``FORMAT`` are those of LiteLLM's own lines."""
 OWN_CHECKS = ("complete", "json_schema", "reference")
 
 
 def show_log(package: logging.Logger = PACKAGE) -> None:
-    """Let lines of level INFO be seen, on stderr where nobody has set up logging.
+    """Show log lines of level INFO, on stderr if no logging is set up.
 
-    LiteLLM sets up its own loggers alone. A level that was set for ours stands.
+    LiteLLM sets up only its own loggers. A level that is already set for ours is kept.
     """
     if package.level == logging.NOTSET:
         package.setLevel(logging.INFO)
@@ -162,7 +162,7 @@ def banner(
     position: int | None,
     measured: int,
 ) -> str:
-    """Write the line of the start. ``position`` is where the log ends, None while the database is
+    """Format the line of the start. ``position`` is the end of the log, None while the database is
     away; ``measured`` is the number of deployments whose energy is measured."""
     end = "which is away" if position is None else f"log at {position}"
     energy = f"of {measured} deployments measured" if measured else "not measured"
@@ -181,13 +181,13 @@ def _zoo(zoo: Zoo) -> str:
 
 
 def _promises(zoo: Zoo) -> Iterator[str]:
-    """Yield the promises; that of requests without a service level goes without a name."""
+    """Yield the promises; that of requests without a service level has no name."""
     for name, level in zoo.levels.items():
         yield f"{level.alpha:g}" if name == DEFAULT_LEVEL else f"{name} {level.alpha:g}"
 
 
 def _sources(zoo: Zoo) -> Iterator[str]:
-    """Yield where its labels come from: feedback always may."""
+    """Yield the sources of a zoo's labels; feedback is always one."""
     labels = zoo.settings.labels
     yield "feedback"
     own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
@@ -205,23 +205,23 @@ def _bought(zoo: Zoo, buying: BuyingSettings) -> str:
     return f"{how} {when} by {buying.judge or zoo.largest}"
 
 
-# The garbage collector's rounds, kept short and rare while requests wait.
+# The garbage collector's runs, kept short and rare while requests wait.
 #
-# A round stops the event loop. LiteLLM's modules alone are 800,000 objects, and a full round over
-# them takes 0.1 to 0.4 s: a decision caught in it misses its deadline. What is frozen is in no
-# round, but Python then judges by the few objects left, and at its own threshold full rounds come
-# more often: the rounds took 3 to 5 % of the proxy's CPU, of LiteLLM without the plugin 1.6 %. So
+# A run stops the event loop. LiteLLM's modules alone are 800,000 objects, and a full run over them
+# takes 0.1 to 0.4 s: a decision during it misses its deadline. Frozen objects are skipped, but
+# Python then compares with the few objects left, and with its default threshold full runs come
+# more often: they took 3 to 5 % of the proxy's CPU, and 1.6 % in LiteLLM without the plugin. So
 # the threshold is raised as well, which leaves 0.5 %.
 
 OPERATORS = "PYTHON_GC_THRESHOLD"
-"""LiteLLM's own setting of the thresholds; where it is there, it stands."""
+"""LiteLLM's own setting of the thresholds; if it is set, it is kept."""
 YOUNG = 5_000
-"""Objects made and not yet freed before a round: more than the requests in flight hold, so that
-most of them are gone by themselves. What waits to be collected stays some MiB."""
+"""Number of objects allocated and not yet freed that triggers a run: more than the requests in
+flight hold, so that most are freed without one. Uncollected garbage stays at some MiB."""
 
 
 def freeze_startup_objects() -> None:
-    """Take what is loaded by now out of all rounds, and make the rounds rarer."""
+    """Exclude all objects loaded so far from garbage collection, and make its runs rarer."""
     gc.collect()
     gc.freeze()
     if not os.environ.get(OPERATORS):
@@ -233,8 +233,8 @@ T = TypeVar("T")
 
 
 def start() -> MessplusPlugin:
-    """Build the plugin for the running proxy; what it cannot honour ends the process with the
-    reason."""
+    """Build the plugin for the running proxy; end the process with the reason if the configuration
+    cannot be honoured."""
     try:
         return _start(proxy_configuration())
     except ConfigurationError as error:
@@ -242,7 +242,7 @@ def start() -> MessplusPlugin:
 
 
 def _start(config: Mapping[str, Any]) -> MessplusPlugin:
-    # Our matrices are small: on busy cores, threads of BLAS spend far more time than they save.
+    # Our matrices are small: on busy cores, BLAS threads cost far more time than they save.
     threadpool_limits(limits=1, user_api="blas")
     show_log()
     found = honoured(config)
@@ -294,7 +294,7 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
 def _restored(
     settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes
 ) -> Opened | None:
-    """Open the database; None where it is away, which may come back."""
+    """Open the database; None if it does not answer now, since it may come back."""
     try:
         return _run_in_thread(open_database(settings, engines, modes))
     except DatabaseAwayError as error:

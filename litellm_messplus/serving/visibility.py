@@ -1,8 +1,8 @@
-"""A decision in LiteLLM's own logs and traces: its routing card, and attributes on its span.
+"""Visibility of a decision in LiteLLM's logs and traces: its routing card, and span attributes.
 
 LiteLLM copies the card into the standard logging object, which its log entries, its sum of savings,
-and all its callbacks read. The names of the card's fields are LiteLLM's. Nothing of either quotes
-the prompt, so there is nothing to redact.
+and all its callbacks read. The names of the card's fields are LiteLLM's. Neither card nor
+attributes quote the prompt, so there is nothing to redact.
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -24,29 +24,29 @@ from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADA
 from litellm_messplus.switching.modes import LITELLM, Arm
 
 REMEMBERED = 256
-"""Most baselines kept: one for each candidate that was the largest."""
+"""Maximum number of baselines kept: one for each candidate that was the largest."""
 KEY = "routing_decision"
-"""Where LiteLLM keeps the card in its metadata. What a client writes there, it takes out."""
+"""The key of the card in LiteLLM's metadata. LiteLLM removes what a client writes there."""
 ROUTER_TYPE = "messplus"
 PREFIX = "messplus"
-"""Before the name of each attribute."""
+"""The prefix of each attribute's name."""
 DIGITS = 4
-"""Significant digits of the card's numbers, which people read: the log has them in full."""
+"""Significant digits of the card's numbers, which people read; the log has them in full."""
 Attribute = str | float | int | bool
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A deployment of the largest candidate, by which LiteLLM counts savings, and its name of the
-    model."""
+    """A deployment of the largest candidate, against which LiteLLM counts savings, and LiteLLM's
+    name of its model."""
 
     model: str
     deployment_id: str
 
 
 class Visibility:
-    """The view of each attempt in LiteLLM's logs; where it fails, the request goes on and the
-    failure is counted."""
+    """The view of each attempt in LiteLLM's logs; if it fails, the request goes on and the failure
+    is counted."""
 
     def __init__(self, open_requests: OpenRequests, counters: Counters) -> None:
         self._open = open_requests
@@ -60,11 +60,11 @@ class Visibility:
     def attempt(
         self, ranking: Sequence[Deployment], kwargs: Mapping[str, Any] | None, span: Any
     ) -> None:
-        """Show an attempt by the deployments as they are to be tried; ``span`` is LiteLLM's, None
-        where nobody traces.
+        """Show an attempt, whose deployments are to be tried in this order; ``span`` is LiteLLM's,
+        None without tracing.
 
-        What is not routed has no open request, and an exploration call neither: nothing is shown of
-        them, nor of what is served as before, nor of LiteLLM's own choice.
+        Nothing is shown of unrouted requests and exploration calls, which have no open request, nor
+        of requests that are served as before, nor of LiteLLM's own choice.
         """
         if not ranking or kwargs is None:
             return
@@ -98,8 +98,7 @@ class Visibility:
     def _baseline(
         self, zoo: str, largest: str, deployments: Sequence[Deployment]
     ) -> Baseline | None:
-        """Find a deployment of the largest candidate: the one that was there last, where none is
-        healthy now."""
+        """Find a deployment of the largest candidate; the last known one if none is healthy."""
         for each in deployments:
             if candidate_of(each) == largest:
                 found = Baseline(str(each["litellm_params"]["model"]), deployment_id(each))
@@ -111,7 +110,7 @@ class Visibility:
 
 
 def _write(metadata: MutableMapping[str, Any], card: Mapping[str, Any]) -> None:
-    """Put the card into the metadata of an attempt, unless a router of LiteLLM's own wrote one."""
+    """Put the card into the metadata of an attempt, unless one of LiteLLM's routers wrote one."""
     there = metadata.get(KEY)
     if not isinstance(there, Mapping) or there.get("router_type") == ROUTER_TYPE:
         metadata[KEY] = dict(card)
@@ -160,8 +159,7 @@ AS_LOGGED = (
 
 
 def attributes(record: RequestRecord, routed: str, attempt: int) -> dict[str, Attribute]:
-    """Collect the attributes of an attempt, the first one's with the decision: what is unknown has
-    none."""
+    """Collect the known attributes of an attempt; those of the first include the decision."""
     found: dict[str, Attribute | None] = {"routed": routed, "attempt": attempt}
     if attempt == 1:
         found |= {name: getattr(record, name) for name in AS_LOGGED}

@@ -31,13 +31,13 @@ from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 
 SHOWN = 20
-"""Changes of a zoo that are shown, the newest."""
+"""Number of changes of a zoo that are shown, the newest."""
 SHOWING_SECONDS = 10.0
-"""How long the reading of a zoo may take."""
+"""Seconds that the reading of a zoo may take."""
 ADMINISTRATOR = "administrator"
-"""Who changed it, where no hash of a key is known: a master key, or a session of the page."""
+"""The author of a change without a key's hash: by the master key, or a session of the page."""
 Check = Callable[[Request], Awaitable[Caller]]
-"""Raises an HTTPException where the one who asks may not."""
+"""The access check of a route; it raises an HTTPException for a caller without access."""
 
 
 class Change(BaseModel):
@@ -88,7 +88,7 @@ class ZooSwitch(ModeChange):
 
 
 class ZooDesk:
-    """The desk that shows modes and changes them, one a worker."""
+    """The desk that shows modes and changes them, one per worker."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ZooDesk:
         return sorted(self._modes.files)
 
     async def show(self, zoo: str) -> ZooSwitch:
-        """Show a zoo as it stands in the database.
+        """Show the current state of a zoo in the database.
 
         Raises HTTPException for an unknown zoo, SQLAlchemyError or TimeoutError.
         """
@@ -132,8 +132,8 @@ class ZooDesk:
         )
 
     async def change(self, zoo: str, wanted: Change, by: Caller) -> ZooSwitch:
-        """Change a zoo, and show it. Raises as ``show`` does, and HTTPException for what is not
-        allowed."""
+        """Change a zoo, and show it. Raises the errors of ``show``, and HTTPException for a change
+        that is not allowed."""
         self._known(zoo)
         now = self._modes.now[zoo]
         given = {
@@ -174,8 +174,8 @@ def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:
 
 
 def _changes(rows: Sequence[ModeRow], happened_now: Mapping[str, Any] | None) -> list[ModeChange]:
-    """Put what happened under each change beside its forecast: the next change tells it, and of
-    the newest, the log."""
+    """Combine each change's forecast with its outcome, which the next change holds; that of the
+    newest comes from the log."""
     happened = [happened_now, *(row.happened for row in rows)]
     return [
         ModeChange(
@@ -188,7 +188,7 @@ def _changes(rows: Sequence[ModeRow], happened_now: Mapping[str, Any] | None) ->
 
 
 def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
-    """Build the routes; each asks LiteLLM's own authentication first."""
+    """Build the routes; each requires LiteLLM's own authentication."""
     router = APIRouter(tags=["messplus"])
 
     @router.get("/messplus/zoos", dependencies=[Depends(administrator)])
@@ -228,7 +228,7 @@ def add_one_zoo(
 
 @contextmanager
 def _refusals(counters: Counters) -> Iterator[None]:
-    """Turn our errors into answers that a client can act on."""
+    """Translate our errors into HTTP responses that a client can act on."""
     try:
         yield
     except StaleRevisionError as error:
