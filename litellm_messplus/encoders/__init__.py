@@ -1,1 +1,1 @@
-"""Encoders that need more than numpy, what finds them by their setting, and how they are run."""
+"""Encoders that need more than numpy, their lookup by setting, and how they are run."""

@@ -1,4 +1,4 @@
-"""A thread that encodes several prompts at once, for those who wait in an event loop."""
+"""A thread that encodes prompts in batches, for requests that wait in an event loop."""
 
 import asyncio
 import queue
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
 
-# What an encoder gave, and what that took.
+# The result of an encoder, and its energy.
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The features of some texts, ``rows`` of shape (texts, dimension), and the ``joules`` above
-    idle that they took together; None where that is not measured, which is not zero."""
+    """The features of texts, ``rows`` of shape (texts, dimension), and the ``joules`` above idle
+    that they took together; None (not zero) if not measured."""
 
     rows: FeatureRows
     joules: float | None = None
@@ -28,35 +28,34 @@ Encode = Callable[[Sequence[str]], Encoded]
 
 
 def unmeasured(encoder: Encoder) -> Encode:
-    """Wrap the encoder's `encode`, whose joules nobody knows."""
+    """Wrap the encoder's `encode`, with unknown joules."""
     return lambda texts: Encoded(encoder.encode(texts))
 
 
-# How late an event loop comes to what is due: whoever waits in it is woken by so much too late.
+# The lateness of an event loop for due callbacks: its waiters are woken late by as much.
 
 LOOK_SECONDS = 0.005
-"""From asking to a look, which so falls into whatever the loop is doing then."""
+"""Delay of a look, so that it falls into whatever the loop is doing then."""
 LOOKS = 100
 SHARE = 0.9
-"""Share of the looks that were no later than what is found: the worst are too rare to plan for."""
+"""Quantile of the looks that counts as the lateness: the worst are too rare to plan for."""
 SECONDS = 10.0
-"""For how long a look counts."""
+"""Seconds for which a look counts."""
 
 
 class Lateness:
-    """The lateness of the event loop, measured again whenever it is asked for, so under the load
-    there is."""
+    """The lateness of the event loop, measured again at each query, so under the current load."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._found: deque[tuple[float, float]] = deque(maxlen=LOOKS)
 
     def seconds(self) -> float:
-        """Return what nearly all recent looks were within; 0 where there were none. To be called in
-        the running event loop."""
+        """Return the quantile `SHARE` of recent looks, in seconds; 0 without any. Call it in the
+        running event loop."""
         now = self._clock()
         loop, due = asyncio.get_running_loop(), now + LOOK_SECONDS
-        # As a timeout does: one turn of the loop to find it, and one to wake who waits.
+        # Like a timeout: one turn of the loop to find it, and one to wake the waiter.
         loop.call_later(LOOK_SECONDS, loop.call_soon, self._look, due)
         while self._found and self._found[0][0] < now - SECONDS:
             self._found.popleft()
@@ -69,17 +68,17 @@ class Lateness:
 
 
 BATCHES_WAITING = 8
-"""Full batches that may wait."""
+"""Most full batches that may wait."""
 BATCHES_REMEMBERED = 32
-"""The best of so many says how fast the encoder can be: the others may have been small."""
+"""Batches whose best shows how fast the encoder can be: the others may have been small."""
 REST = 9.0
-"""An encoder that cannot be in time is tried again after so many times what it took."""
+"""Pause before an encoder that is too slow is tried again, in multiples of its last duration."""
 WARM_UP = "Sort the numbers below, and say in one sentence how you did it. " * 12
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A prompt's features, and the joules above idle that they took; None where not measured."""
+    """A prompt's features, and the joules above idle that they took; None if not measured."""
 
     features: Features
     joules: float | None
@@ -91,8 +90,8 @@ class Encoding:
 
 @dataclass(slots=True, eq=False)
 class Prompt:
-    """A text on its way through the thread. ``deadline`` is the latest of those who wait for it,
-    by the batcher's clock; ``key`` is its content's hash."""
+    """A text in the queue. ``deadline`` is the latest of its waiting requests, by the batcher's
+    clock; ``key`` is the hash of its content."""
 
     text: str
     key: bytes
@@ -102,7 +101,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Prompts that were encoded together, in ``seconds``: what they gave, or what was raised."""
+    """Prompts that were encoded together, in ``seconds``, with the result or the exception."""
 
     prompts: Sequence[Prompt]
     result: Encoded | Exception
@@ -110,17 +109,17 @@ class Batch:
 
 
 class NobodyWaitsError(Exception):
-    """A prompt's turn came after all who waited for it had gone: it was not encoded."""
+    """Error of a prompt that was not encoded, as no request waited for it any more."""
 
 
 class Batcher:
     """A queue of prompts, encoded in the order of arrival; ``deliver`` is called in the prompts'
     event loop.
 
-    A batch holds at most ``largest`` prompts, and no more than are expected to be done when the
-    first of them must be. It waits for others for ``wait_seconds`` at most. Nobody is to wait for
-    a prompt that is not expected to be done in time behind those that wait already. It is not
-    encoded, either; but where even the first is not in time, one is tried now and then.
+    A batch has at most ``largest`` prompts, and no more than are expected to be done by the first
+    one's deadline. It waits for others for ``wait_seconds`` at most. A prompt that is not expected
+    in time behind the queue is neither waited for nor encoded; but if even the first in an empty
+    queue would be late, one is tried now and then.
     """
 
     def __init__(
@@ -147,14 +146,14 @@ class Batcher:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Have the thread encode a text of its own, so that it is warm and its speed known. Nobody
-        is to wait before."""
+        """Start the thread with a text of its own, to warm it up and measure its speed. No prompt
+        is accepted before that."""
         self._is_warm = False
         self._launch(self._run_warm)
 
     def put(self, prompt: Prompt) -> bool:
-        """Hand a prompt over, and tell whether to wait for it: not where too many wait already,
-        where the encoder is only tried, or where the batcher is closed."""
+        """Put a prompt in the queue, and tell whether to wait for it: not if too many wait already,
+        if the encoder is only tried, or if the batcher is closed."""
         ahead = self._queue.qsize() + self._in_work
         is_in_time = self._is_warm and ahead < self._done_by(prompt.deadline)
         is_tried = self._is_warm and not ahead and self._clock() >= self._try_again
@@ -168,10 +167,10 @@ class Batcher:
         return is_in_time
 
     def close(self, seconds: float | None = None) -> None:
-        """Return when the thread has ended, or after that time; what still waited is not encoded.
+        """Return when the thread has ended, or after that time; waiting prompts are not encoded.
         Blocks."""
         self._is_closing = True
-        with suppress(queue.Full):  # else it is not waiting for any
+        with suppress(queue.Full):  # else it does not wait for a prompt
             self._queue.put_nowait(None)
         if self._thread is not None:
             self._thread.join(seconds)
@@ -182,7 +181,7 @@ class Batcher:
             self._thread.start()
 
     def _run_warm(self) -> None:
-        for _ in range(2):  # the first takes longer than any later one
+        for _ in range(2):  # the first takes longer than later ones
             self._timed((WARM_UP,))
         self._is_warm = True
         self._run()
@@ -205,8 +204,7 @@ class Batcher:
         return prompts
 
     def _next(self, timeout: float | None) -> Prompt | None:
-        """Return the next prompt that somebody still waits for; None when there is none in that
-        time."""
+        """Return the next prompt whose deadline is to come; None if there is none in that time."""
         while True:
             try:
                 prompt = self._queue.get(timeout=timeout)
@@ -219,7 +217,7 @@ class Batcher:
             self._hand_back(Batch((prompt,), NobodyWaitsError(), 0.0))
 
     def _done_by(self, deadline: float) -> int:
-        """Count the prompts that the encoder can do by then."""
+        """Return the number of prompts that the encoder can do by the deadline."""
         seconds = deadline - self._clock()
         return int(seconds / self._seconds_each) if self._seconds_each else sys.maxsize
 
@@ -236,7 +234,7 @@ class Batcher:
         except Exception as error:
             result = error
         seconds = self._clock() - started
-        if not isinstance(result, Exception):  # which may have come at once
+        if not isinstance(result, Exception):  # a failure may come at once
             self._recent.append(seconds / len(texts))
             self._seconds_each = min(self._recent)
         self._try_again = started + (1.0 + REST) * seconds
@@ -244,5 +242,5 @@ class Batcher:
         return result, seconds
 
     def _hand_back(self, batch: Batch) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: no request waits
             batch.prompts[0].encoding.get_loop().call_soon_threadsafe(self._deliver, batch)

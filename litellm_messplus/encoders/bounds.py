@@ -1,5 +1,5 @@
-"""What all encoders from files share: a name for their weights, how much text they take in, and
-how many cores they may use."""
+"""Common parts of encoders from files: a name for their weights, the text that they read, and the
+cores that they may use."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from litellm_messplus.prediction.encoder import Conversation, middle_left_out, shortened
 
-# Names for weights: other files, another name, wherever they lie.
+# Names for weights: they depend on the files, not on their location.
 
 _BLOCK = 1 << 16
 _BLOCKS = 64
@@ -17,11 +17,11 @@ _DIGEST_BYTES = 6
 
 
 def fingerprint(folder: Path, patterns: Iterable[str]) -> str:
-    """Return 12 hexadecimal digits of the files that match any of the patterns, by their place in
-    the folder, size, and content.
+    """Return a hash, of 12 hexadecimal digits, of the files that match any of the patterns: of
+    their place in the folder, size, and content.
 
-    Of a file above 4 MiB evenly spaced samples stand for the whole, so that gigabytes of weights
-    cost milliseconds: whatever was trained anew differs nearly everywhere.
+    A file above 4 MiB is hashed by evenly spaced samples, so that gigabytes of weights take
+    milliseconds: retrained weights differ nearly everywhere.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
@@ -32,8 +32,8 @@ def fingerprint(folder: Path, patterns: Iterable[str]) -> str:
 
 
 def _samples(path: Path) -> Iterator[bytes]:
-    """Yield all of a small file; of a large one its first and last block and those evenly
-    between."""
+    """Yield all of a small file; of a large one, the first and last block and evenly spaced
+    ones."""
     last = max(path.stat().st_size - _BLOCK, 0)
     step = max(last // (_BLOCKS - 1), _BLOCK)
     with path.open("rb") as file:
@@ -42,13 +42,13 @@ def _samples(path: Path) -> Iterator[bytes]:
             yield file.read(_BLOCK)
 
 
-# How much of a prompt a bounded encoder takes in.
+# The part of a prompt that a bounded encoder reads.
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a text that is read: at most ``characters``, of which at most ``head`` are the
-    beginning's."""
+    """The part of a text that is read: at most ``characters``, of which at most ``head`` from its
+    beginning."""
 
     characters: int
     head: int
@@ -57,23 +57,23 @@ class Window:
         return shortened(conversation, self.characters, self.head)
 
     def of(self, text: str) -> str:
-        """Cut any text as a tokenizer takes it: bounded, and lone surrogates replaced by `?`."""
+        """Cut a text for a tokenizer: bounded, and lone surrogates replaced by `?`."""
         bounded = middle_left_out(text, self.characters, self.head)
         return bounded.encode("utf-8", "replace").decode("utf-8")
 
 
 OF_256_TOKENS = Window(characters=4 * 256, head=256)
-"""About four characters make a token of English; of denser text the tokenizer keeps the end."""
+"""About 256 tokens of English, four characters each; of denser text the tokenizer keeps the end."""
 
 
-# How many cores an encoder may use.
+# The cores that an encoder may use.
 
 
 def cores_for_encoding() -> int:
     """Count the cores for encoding: all but one, which the event loop keeps.
 
-    torch's threads wait for each other at every layer: with both of two cores theirs and other
-    work beside them, a text took a tiny encoder 1,100 ms, and 2 to 15 ms on one core alone.
+    torch's threads wait for each other at every layer: on both of two cores with other work, a text
+    took a tiny encoder 1,100 ms, and 2 to 15 ms on one core alone.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, (cores or 1) - 1)

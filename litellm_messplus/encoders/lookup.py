@@ -1,4 +1,4 @@
-"""From the setting `encoder` to the encoder itself, tried once before anything is served."""
+"""Loading the encoder of the setting `encoder`, with a test run before anything is served."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,14 +11,14 @@ from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.loading import DOTTED_PATH, load_part
 
-# No encoder: the prompt is not read, and the running means are all that is predicted.
+# No encoder: the prompt is not read, and predictions are the running means.
 #
-# The opponent that every other encoder has to beat; see `messplus replay --encoder`.
+# The baseline that every other encoder has to beat; see `messplus replay --encoder`.
 
 
 class NoEncoder:
-    """The encoder that sees nothing: ``dimension`` is 1, and the one feature is always zero, so
-    that no head can learn anything from it."""
+    """The encoder that sees nothing: its ``dimension`` is 1, and its feature always zero, so that
+    no head can learn from it."""
 
     name = "none"
     dimension = 1
@@ -59,7 +59,7 @@ def load_encoder(setting: str) -> Encoder:
 
 
 def kind_of(setting: str) -> Kind:
-    """Return the kind that a setting names; nothing is imported for it."""
+    """Return the kind that a setting names, without imports."""
     kind, _, rest = setting.partition(":")
     if setting in (Kind.EMBEDDED, Kind.NONE):
         return Kind(setting)
@@ -69,7 +69,7 @@ def kind_of(setting: str) -> Kind:
 
 
 def build_encoder(setting: str) -> Encoder:
-    """Build an encoder as `load_encoder` does, but do not try it yet."""
+    """Build an encoder as `load_encoder` does, without the test run."""
     kind = kind_of(setting)
     if kind is Kind.EMBEDDED:
         return HashedNgrams()
@@ -82,11 +82,11 @@ def build_encoder(setting: str) -> Encoder:
 
 
 def tried(setting: str, encoder: Encoder) -> Encoder:
-    """Return the encoder, once it has encoded a short text; that also warms up what the first
-    request would otherwise wait for. Raises ConfigurationError."""
+    """Return the encoder after a test run with a short text, which also warms it up for the first
+    request. Raises ConfigurationError."""
     try:
         rows = encoder.encode(["Does this encoder work?"])
-    except Exception as error:  # of any library, or of others' code
+    except Exception as error:  # of any library, or of third-party code
         raise ConfigurationError(KEY, setting, f"an encoder that encodes ({error!r})") from error
     if rows.shape != (1, encoder.dimension) or not np.isfinite(rows).all():
         allowed = f"an encoder that gives finite features of shape (1, {encoder.dimension})"
@@ -95,7 +95,7 @@ def tried(setting: str, encoder: Encoder) -> Encoder:
 
 
 def _from_files(kind: Kind, setting: str) -> Encoder:
-    """Build an encoder from files, by packages of an extra. Raises ConfigurationError."""
+    """Build an encoder from files, with packages of an extra. Raises ConfigurationError."""
     folder = Path(setting.partition(":")[2])
     try:
         if kind is Kind.STATIC:
@@ -117,5 +117,5 @@ def _from_files(kind: Kind, setting: str) -> Encoder:
         ) from missing
     except ConfigurationError:
         raise
-    except Exception as error:  # of any library, at a model that loads and does not run
+    except Exception as error:  # of any library, for a model that loads and does not run
         raise ConfigurationError(KEY, setting, f"an encoder that runs ({error!r})") from error

@@ -13,17 +13,17 @@ from litellm_messplus.runtime.errors import ConfigurationError
 
 MAX_TOKENS = 256
 _PLACES = ("model.onnx", "onnx/model.onnx")
-"""Where exporters, and sentence-transformers on Hugging Face, put it."""
+"""Paths of the model by exporters, and by sentence-transformers on Hugging Face."""
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _POOLED = "sentence_embedding"
 
 
 class OnnxEncoder:
-    """A folder with `model.onnx` (also in `onnx/`) and `tokenizer.json`.
+    """An encoder in a folder with `model.onnx` (also in `onnx/`) and `tokenizer.json`.
 
-    The output `sentence_embedding` is taken where the model has one, else its first output: of
-    shape (texts, dimension) as it is, of shape (texts, tokens, dimension) its mean over the
-    tokens. Raises ConfigurationError when the folder does not hold such a model.
+    The features are the output `sentence_embedding` if the model has one, else its first output: in
+    shape (texts, dimension) as it is, in shape (texts, tokens, dimension) the mean over the tokens.
+    Raises ConfigurationError when the folder does not hold such a model.
     """
 
     is_fast = False
@@ -41,15 +41,15 @@ class OnnxEncoder:
         return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Encode to shape (texts, dimension). Text by text: on a CPU a batch saves next to nothing,
-        and a quantised model scales its numbers by whatever else is in it."""
+        """Encode to shape (texts, dimension), text by text: on a CPU a batch saves next to nothing,
+        and a quantised model scales its numbers by the other texts in it."""
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             rows[row] = self._features(text)
         return rows
 
     def _features(self, text: str) -> Features:
-        """Encode one text; a text without any token counts as one of padding."""
+        """Encode one text; a text without tokens is encoded as one padding token."""
         ids = np.array([self._tokenizer.encode(OF_256_TOKENS.of(text)).ids or [0]], dtype=np.int64)
         given = dict(zip(_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         (output,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
@@ -81,7 +81,7 @@ def _options() -> SessionOptions:
 
 
 def _bound(tokenizer: Tokenizer) -> None:
-    """Keep the last tokens, as many as the model was made for, and no padding."""
+    """Keep the last tokens, up to the model's own limit, without padding."""
     own = tokenizer.truncation
     tokens = MAX_TOKENS if own is None else min(MAX_TOKENS, own["max_length"])
     tokenizer.enable_truncation(tokens, direction="left")

@@ -1,7 +1,7 @@
-"""A slow encoder in a process of its own, with its own interpreter: the event loop keeps its core.
+"""A slow encoder in a process of its own, so that the event loop keeps its core.
 
 In a thread of the proxy it would share Python's lock with the event loop, and on busy cores the
-system's favour, too."""
+scheduler's priority, too."""
 
 import logging
 import os
@@ -30,27 +30,27 @@ from litellm_messplus.energy.zeus import open_meter
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
-# What encoding draws above idle: measured once, in the encoder's process, before it serves.
+# The power of encoding above idle: measured once, in the encoder's process, before it serves.
 #
-# The counters of a GPU move some ten times a second, and a batch takes less. So its joules are
-# the time that it took, multiplied by the power that was measured over seconds of encoding.
+# The counters of a GPU update about ten times a second, and a batch takes less. So its joules are
+# its duration times the power that was measured over seconds of encoding.
 
 SECONDS = 2.0
-"""Least seconds of each window, and of the rest before them: clocks fall some time after work."""
+"""Least seconds of each window, and of the pause before them: clocks slow down late after work."""
 IDLE_WINDOWS = 3
 SIZES_ON_GPU = (1, 16)
 """Prompts in a batch. One alone leaves most of a GPU idle, and draws far less than a full batch."""
 SIZES_ON_CPU = (1,)
-"""A core that computes draws the same, whatever it computes."""
+"""Prompts in a batch: a busy core draws the same power at any batch size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """The power of an encoder: ``watts`` above idle at batches of so many prompts (``sizes``), for
-    each second of ``clock``.
+    """The power of an encoder: ``watts`` above idle at batches of ``sizes`` prompts, per second of
+    ``clock``.
 
-    On processors, where ``gpus`` is empty, the clock is the time that they computed for this
-    process: in a second of waiting for them, others have them. ``meter`` says what was read.
+    On CPUs, if ``gpus`` is empty, the clock is the CPU time of this process: while it waits for a
+    core, other processes use it. ``meter`` names the sensors.
     """
 
     gpus: Sequence[int]
@@ -60,7 +60,7 @@ class Consumption:
     meter: str
 
     def joules(self, prompts: int, seconds: float) -> float:
-        """Estimate the joules of one batch that took so many seconds of the clock."""
+        """Estimate the joules of one batch from its size and its seconds of the clock."""
         return seconds * float(np.interp(prompts, self.sizes, self.watts))
 
     def __str__(self) -> str:
@@ -70,16 +70,16 @@ class Consumption:
 
 
 def measured(encoder: Encoder, gpus: Sequence[int]) -> Consumption:
-    """Measure an encoder that computes on these GPUs, or on processors where there are none.
+    """Measure an encoder that computes on these GPUs, or on CPUs if there are none.
 
-    Takes seconds where there is a sensor, and else next to nothing. Raises NotMeasuredError.
+    Takes seconds if there is a sensor, else almost no time. Raises NotMeasuredError.
     """
     try:
         with _no_process_left():
             return _measured(encoder, gpus)
     except NotMeasuredError:
         raise
-    except Exception as error:  # of Zeus, of a driver, of the encoder: no reason not to serve
+    except Exception as error:  # of Zeus, a driver or the encoder: it can serve nevertheless
         raise NotMeasuredError(repr(error)) from error
 
 
@@ -88,7 +88,7 @@ def _measured(encoder: Encoder, gpus: Sequence[int]) -> Consumption:
     sizes = SIZES_ON_GPU if gpus else SIZES_ON_CPU
     clock = time.perf_counter if gpus else time.process_time
     batches = [_batches(size) for size in sizes]
-    for each in batches:  # idle is the power of an encoder that is loaded, and warm
+    for each in batches:  # idle is the power with a loaded, warm encoder
         encoder.encode(next(each))
     time.sleep(SECONDS)
     idle = idle_of([_resting(meter) for _ in range(IDLE_WINDOWS)], plausible_watts(meter))
@@ -97,7 +97,7 @@ def _measured(encoder: Encoder, gpus: Sequence[int]) -> Consumption:
 
 
 def _batches(size: int) -> Iterator[list[str]]:
-    """Yield batches without a repeated text: an encoder might remember it."""
+    """Yield batches without repeated texts: an encoder might cache them."""
     for number in count():
         yield [f"{size}, {number}, {place}. {WARM_UP}" for place in range(size)]
 
@@ -115,7 +115,7 @@ def _watts(
     idle: Idle,
     clock: Callable[[], float],
 ) -> float:
-    """Measure the watts above idle, for each second of the clock. Raises NotMeasuredError."""
+    """Measure the watts above idle, per second of the clock. Raises NotMeasuredError."""
     window, started, ends = meter.begin(), clock(), time.perf_counter() + SECONDS
     while time.perf_counter() < ends:
         encoder.encode(next(batches))
@@ -128,9 +128,9 @@ def _watts(
 
 @contextmanager
 def _no_process_left() -> Iterator[None]:
-    """End the processes that are started meanwhile.
+    """End the processes that are started within.
 
-    Zeus watches the processors' counters in one that goes on for ever where this one is killed.
+    Zeus watches the CPUs' counters in one that would outlive this process if it is killed.
     """
     before = active_children()
     try:
@@ -144,14 +144,14 @@ def _no_process_left() -> Iterator[None]:
 
 # The process.
 
-# The line between the proxy and its encoder's process.
+# The connection between the proxy and its encoder's process.
 
 
 def send(line: "Connection[Any, Any]", what: object) -> None:
-    """Send an object to `recv` at the other end. Raises OSError where there is none any more.
+    """Send an object to `recv` at the other end. Raises OSError if that end is closed.
 
-    In place of the line's own `send`: where that one fails, what was to be sent stays in the
-    traceback as a view of a buffer, and CPython 3.12.1 crashes when both are collected as garbage.
+    It replaces the connection's own `send`: if that fails, the traceback keeps a view of the data's
+    buffer, and CPython 3.12.1 crashes when both are collected as garbage.
     """
     line.send_bytes(pickle.dumps(what))
 
@@ -160,25 +160,26 @@ logger = logging.getLogger("litellm_messplus")
 
 WORKER = "litellm_messplus.encoders.worker"
 START_SECONDS = 600.0
-"""For loading: a disk may be slow. What encoding draws is measured in it, too."""
+"""Longest time for loading, as a disk may be slow, and for measuring the power of encoding."""
 PATIENCE_SECONDS = 120.0
-"""For a batch, which takes seconds without a GPU, and ten times as long beside busy cores."""
+"""Longest time for a batch: it takes seconds without a GPU, and ten times as long on busy cores."""
 REST_SECONDS = 1.0
-"""Until a process that was lost is started again; twice as long after each that encoded nothing."""
+"""Pause before a lost process is restarted; doubled after each one that encoded nothing."""
 LONGEST_REST_SECONDS = 60.0
 ENDING_SECONDS = 1.0
-"""For a process that has closed its line, to end by itself."""
+"""Longest time for a process that has closed its connection to end by itself."""
 
 
 class EncoderProcessError(Exception):
-    """The encoder failed in its process, or the process is not there."""
+    """Error of an encoder that failed in its process, or of a missing process."""
 
 
 class ProcessEncoder:
-    """The encoder of a setting; ``read`` is done here, where requests come in.
+    """The encoder of a setting in a child process; ``read`` runs in this one, which gets the
+    requests.
 
-    A process that ends, or says nothing for ``patience_seconds``, is lost: `encode` raises until
-    another one is there. It ends with the process that it serves, however that one ends.
+    A process that ends, or does not reply within ``patience_seconds``, is lost: `encode` raises
+    until another one is ready. It ends with the process that it serves, however that ends.
     """
 
     is_fast = False
@@ -190,7 +191,7 @@ class ProcessEncoder:
         *,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """Wait until the encoder is loaded. Raises ConfigurationError where it cannot be."""
+        """Wait until the encoder is loaded. Raises ConfigurationError if it cannot be."""
         self._setting = setting
         self._read = read
         self._patience_seconds = patience_seconds
@@ -211,9 +212,9 @@ class ProcessEncoder:
         return self.encode_metered(texts).rows
 
     def encode_metered(self, texts: Sequence[str]) -> Encoded:
-        """Encode in the process, which measures joules where it can. For one thread at a time.
+        """Encode in the process, which measures joules if it can. For one thread at a time.
 
-        Raises EncoderProcessError, at once where there is no process that could encode.
+        Raises EncoderProcessError, at once if no process can encode.
         """
         child = self._ready_child()
         try:
@@ -230,7 +231,7 @@ class ProcessEncoder:
         return found
 
     def close(self) -> None:
-        """End the process, whatever it is at; from any thread."""
+        """End the process, even during a batch; callable from any thread."""
         with self._lock:
             self._is_closed = True
             child, self._child = self._child, None
@@ -251,7 +252,7 @@ class ProcessEncoder:
         return child
 
     def _take_back(self, child: "_Child") -> None:
-        """Go on with a process that was started again, once it is there. Raises until then."""
+        """Resume with a restarted process once it is ready. Raises until then."""
         try:
             said = child.said(0.0)
         except TimeoutError as error:
@@ -260,14 +261,14 @@ class ProcessEncoder:
             raise EncoderProcessError("its process is being started again") from error
         except (EOFError, OSError) as error:
             raise self._lose(child, error) from error
-        # Other weights have other features, which nothing that was learned is about.
+        # Other weights have other features, for which nothing was learned.
         if said[:-1] != ("ready", self.name, self.dimension):
             raise self._lose(child, EncoderProcessError(f"it does not come up as it was: {said}"))
         self._is_ready = True
         logger.warning("the encoder's process is there again")
 
     def _lose(self, child: "_Child", error: Exception) -> EncoderProcessError:
-        """End what is left of it, and say what happened."""
+        """End what is left of the process, and return an error with the cause."""
         words = f"its process {_end_of(child, error)} ({error!r})"
         with self._lock:
             self._child = None
@@ -279,14 +280,14 @@ class ProcessEncoder:
 
 
 class _Child:
-    """A process, and the line to it. It finds the modules that this one finds."""
+    """A child process, and the connection to it. It has the module search path of this one."""
 
     def __init__(self, setting: str, known: Consumption | str | None = None) -> None:
         self._started = time.monotonic()
         self._line, theirs = Pipe()
         path = os.pathsep.join(place or os.curdir for place in sys.path)
         send(self._line, known)
-        with theirs:  # open in it alone, the line ends when it does
+        with theirs:  # open in the child only, so that it closes with the child
             self._process = Popen(
                 [sys.executable, "-P", "-m", WORKER, setting, str(theirs.fileno())],
                 stdin=PIPE,
@@ -295,24 +296,24 @@ class _Child:
             )
 
     def age(self) -> float:
-        """Return the seconds since it was started."""
+        """Return the seconds since the start of the process."""
         return time.monotonic() - self._started
 
     def ask(self, texts: list[str], seconds: float) -> Any:
-        """Send the texts, and return the answer. Raises as `said` does, and OSError."""
+        """Send the texts, and return the reply. Raises as `said` does, and OSError."""
         send(self._line, texts)
         return self.said(seconds)
 
     def said(self, seconds: float) -> Any:
-        """Receive what it says next. Raises TimeoutError when it has said nothing for so long, and
-        EOFError or OSError when it is gone."""
+        """Receive the next message. Raises TimeoutError if none came in that time, and EOFError or
+        OSError if the process is gone."""
         if not self._line.poll(seconds):
             raise TimeoutError(f"it said nothing for {seconds:.0f} s")
         return self._line.recv()
 
     def end(self, seconds: float = 0.0) -> str:
-        """Kill it unless it ends within that time, and say how it ended. The line is left to those
-        who may be reading it still."""
+        """Kill the process unless it ends within that time, and describe its end. The connection
+        stays open, as a thread may still read from it."""
         with suppress(TimeoutExpired):
             self._process.wait(seconds)
         self._process.kill()
@@ -327,9 +328,9 @@ def _end_of(child: _Child, error: Exception) -> str:
 
 
 def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
-    """Receive the encoder's name and dimension, and what it consumes or why nobody knows.
+    """Receive the encoder's name, dimension, and consumption or why it is unknown.
 
-    Raises ConfigurationError where there is none.
+    Raises ConfigurationError if it could not be loaded.
     """
     try:
         kind, *rest = child.said(START_SECONDS)
@@ -343,14 +344,14 @@ def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
     return name, dimension, consumption
 
 
-# Which encoder serves requests where: a fast one in the event loop, a slow one beside it.
+# A fast encoder runs in the event loop, a slow one in its own process.
 
 
 def load_for_requests(setting: str) -> Encoder:
     """Load an encoder as `load_encoder` does, a slow one in a process of its own.
 
-    Of those here, this process then loads nothing, not even their libraries. One of a third party
-    is made here, too: it says whether it is fast, and reads the conversations. Raises
+    For a slow built-in one, this process loads nothing, not even its libraries. A third-party
+    encoder is built here as well: it states whether it is fast, and reads the conversations. Raises
     ConfigurationError.
     """
     if kind_of(setting) in (Kind.ONNX, Kind.TRANSFORMER):

@@ -1,4 +1,4 @@
-"""Features for the proxy: at once from a fast encoder, in time or not at all from a slow one."""
+"""Features for the proxy: at once from a fast encoder, within a deadline from a slow one."""
 
 import asyncio
 import time
@@ -24,17 +24,17 @@ from litellm_messplus.prediction.encoder import Conversation, Encoder, Features
 from litellm_messplus.runtime.bounded import Bounded
 
 CLOSE_SECONDS = 2.0
-"""How long a stop waits for a batch that is under way in another process."""
+"""Longest wait of a stop for a batch in progress in another process."""
 
 
 @dataclass(slots=True)
 class FeatureStatistics:
     """The counts since the start: ``seconds`` are the encoder's own, for ``prompts`` in
-    ``batches``, and ``joules`` what they took above idle; None where that was not measured.
+    ``batches``, and ``joules`` their energy above idle; None if not measured.
 
     ``late`` and ``overloaded`` count requests that went on without features, after waiting or at
-    once, ``failures`` prompts that could not be encoded, and ``cache_hits`` requests that cost the
-    encoder nothing.
+    once, ``failures`` prompts that could not be encoded, and ``cache_hits`` requests answered from
+    the cache.
     """
 
     prompts: int = 0
@@ -48,13 +48,13 @@ class FeatureStatistics:
 
 
 class FeatureService:
-    """The source of features, one a worker process, used from its event loop, which it does not
-    keep waiting.
+    """The source of features, one per worker process, used from its event loop, which it does not
+    block.
 
     A slow encoder has a thread that waits for it, and gets up to ``batch`` prompts at once, the
     first of which waits for others for ``wait_seconds`` at most. Equal texts are encoded once:
-    those under way, and the last ``cache_entries``. ``failed`` is told of every exception of the
-    encoder. ``clock`` counts the seconds of deadlines and of encoding.
+    those in progress, and the last ``cache_entries``. ``failed`` is called with every exception of
+    the encoder. ``clock`` gives the seconds of deadlines and of encoding.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class FeatureService:
         )
 
     def start(self) -> None:
-        """Warm a slow encoder's thread up, before the first request needs it."""
+        """Warm up a slow encoder's thread before the first request."""
         if not self.encoder.is_fast:
             self._batcher.start()
 
     async def features(self, conversation: Conversation, timeout_seconds: float) -> Encoding | None:
-        """Return features of shape (dimension,), read-only; None when they did not come within that
+        """Return features of shape (dimension,), read-only; None if they did not come within that
         time.
 
-        A fast encoder's are made on the spot. None as well where too many prompts wait already,
-        where the event loop is so late that waiting would take longer, and where the encoder
-        failed, which ``failed`` is told. Where joules are measured, those of a prompt are its first
-        request's: who finds it encoded, or on its way, has it for nothing.
+        A fast encoder runs at once. None as well if too many prompts wait already, if the event
+        loop is so late that waiting would take longer, and if the encoder failed, after a call of
+        ``failed``. The joules of a prompt, if measured, count for its first request: others that
+        find it encoded or in progress get 0.
         """
         try:
             text = self.encoder.read(conversation)
@@ -109,12 +109,11 @@ class FeatureService:
         return await self._wait_for(text, key, timeout_seconds)
 
     def statistics(self) -> FeatureStatistics:
-        """Return the counts as they stand."""
+        """Return a copy of the counts."""
         return replace(self._statistics)
 
     async def close(self) -> None:
-        """Return when the encoder's thread and process have ended; whoever still waits gets
-        None."""
+        """Return when the encoder's thread and process have ended; waiting requests get None."""
         await asyncio.to_thread(self._end)
         for prompt in self._under_way.values():
             _resolve(prompt, None)
@@ -123,7 +122,7 @@ class FeatureService:
     def _end(self) -> None:
         if isinstance(self.encoder, ProcessEncoder):
             self._batcher.close(CLOSE_SECONDS)
-            self.encoder.close()  # which ends what the thread still waits for
+            self.encoder.close()  # which ends the thread's wait for it
         self._batcher.close()
 
     def _encode_now(self, text: str, key: bytes) -> Encoding | None:
@@ -151,7 +150,7 @@ class FeatureService:
                 return None
             self._under_way[key] = prompt
         prompt.deadline = max(prompt.deadline, deadline)
-        # This cancels nothing: others may wait for it too, and the cache has use for it anyhow.
+        # This cancels nothing: others may wait for it too, and the cache will keep it.
         await asyncio.wait((prompt.encoding,), timeout=timeout_seconds)
         if prompt.encoding.done():
             encoding = prompt.encoding.result()
@@ -160,7 +159,7 @@ class FeatureService:
         return None
 
     def _finish(self, batch: Batch) -> None:
-        """Deliver, in the event loop, what the thread has finished with."""
+        """Deliver a finished batch, in the event loop."""
         for prompt in batch.prompts:
             self._under_way.pop(prompt.key, None)
         if isinstance(batch.result, NobodyWaitsError):
@@ -175,7 +174,7 @@ class FeatureService:
     def _taken(
         self, keys: Sequence[bytes], result: Encoded | Exception, seconds: float
     ) -> list[Encoding | None]:
-        """Count and remember what the encoder gave; None stands for what is no features."""
+        """Count and remember the encoder's result; None in the place of invalid features."""
         statistics = self._statistics
         statistics.prompts += len(keys)
         statistics.batches += 1
@@ -197,7 +196,7 @@ class FeatureService:
         self._failed(error)
 
     def _remembered(self, key: bytes, row: Features, joules: float | None) -> Encoding:
-        features = np.array(row, dtype=np.float32)  # of its own: a row would keep its whole batch
+        features = np.array(row, dtype=np.float32)  # a copy: a row would keep its whole batch alive
         features.flags.writeable = False
         encoding = Encoding(features, joules)
         self._cache[key] = encoding.again()
@@ -205,13 +204,13 @@ class FeatureService:
 
 
 def _encode_of(encoder: Encoder) -> Encode:
-    """Choose how to encode: joules are measured only in a process of the encoder's own."""
+    """Return the function that encodes: joules are measured only in an encoder's own process."""
     return encoder.encode_metered if isinstance(encoder, ProcessEncoder) else unmeasured(encoder)
 
 
 def _checked(result: Encoded | Exception, shape: tuple[int, int]) -> Encoded:
-    """Check the shape and the numbers. Raises what the encoder raised, and ValueError for what
-    nothing can be learned from."""
+    """Check the shape and the numbers. Raises the encoder's exception, and ValueError for invalid
+    features."""
     if isinstance(result, Exception):
         raise result
     rows = result.rows

@@ -1,7 +1,7 @@
 """Static token embeddings (model2vec): a sentence encoder distilled to one vector a token.
 
-The mean of the tokens' vectors; no neural network runs, so a prompt costs a quarter of a
-millisecond, nearly all of it the tokenizer's.
+Features are the mean of the tokens' vectors. No neural network runs, so a prompt takes a quarter of
+a millisecond, nearly all of it in the tokenizer.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
 WINDOW = Window(characters=2048, head=512)
-"""About 500 tokens: what stays well under a millisecond."""
+"""Window of about 500 tokens, which takes well under a millisecond."""
 _FILES = ("**/config*.json", "**/tokenizer.json", "**/model.safetensors")
 
 
 class StaticEncoder:
-    """A folder that model2vec wrote: `model.safetensors`, `tokenizer.json`, `config.json`.
+    """An encoder in a folder of model2vec: `model.safetensors`, `tokenizer.json`, `config.json`.
 
-    Raises ConfigurationError when the folder is not there or holds something else.
+    Raises ConfigurationError if the folder is missing or holds something else.
     """
 
     is_fast = True
@@ -41,14 +41,14 @@ class StaticEncoder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         rows = self._model.encode(
             [WINDOW.of(text) for text in texts],
-            max_length=None,  # its own truncation would keep the beginning; the window is enough
+            max_length=None,  # its truncation would keep the beginning; the window suffices
             use_multiprocessing=False,
         )
         return np.asarray(rows, dtype=np.float32)
 
 
 def _load_static(folder: Path) -> StaticModel:
-    # Checked here, because model2vec would look for a folder that is missing on the hub.
+    # Checked here, because model2vec would look for a missing folder on the hub.
     if folder.is_dir():
         try:
             return StaticModel.from_pretrained(folder)

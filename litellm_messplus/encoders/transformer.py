@@ -1,6 +1,6 @@
 """A frozen transformer encoder of Hugging Face, its last layer pooled: the paper's (Section 4).
 
-It runs on the GPU when there is one. Nothing is downloaded: the weights lie in a folder or in the
+It runs on the GPU if there is one. Nothing is downloaded: the weights are in a folder or in the
 local cache before the proxy starts.
 """
 
@@ -18,7 +18,7 @@ from litellm_messplus.prediction.encoder import Conversation, FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
 MAX_TOKENS = 256
-"""The largest of the paper's appendix."""
+"""Largest length in the paper's appendix."""
 _BATCH = 32
 _FILES = ("config.json", "tokenizer.json", "model*.safetensors")
 
@@ -29,8 +29,8 @@ class TransformerEncoder:
     """An encoder by its name on Hugging Face or its local folder; the features are the mean over
     the tokens.
 
-    The name of the encoder is the same wherever the same weights lie. Raises ConfigurationError
-    when they are not there, or are no encoder's.
+    Its name depends on the weights, not on their location. Raises ConfigurationError if they are
+    missing, or not an encoder's.
     """
 
     is_fast = False
@@ -39,7 +39,7 @@ class TransformerEncoder:
         folder = _folder(source)
         torch.set_num_threads(min(torch.get_num_threads(), cores_for_encoding()))
         self._tokenizer, model = _load(source, folder)
-        model.config.reference_compile = False  # of transformers 4: no compiling while one waits
+        model.config.reference_compile = False  # transformers 4: no compilation during a request
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model = model.float().eval().requires_grad_(False).to(self._device)
         self._tokens = min(MAX_TOKENS, self._tokenizer.model_max_length)
@@ -78,12 +78,12 @@ class TransformerEncoder:
 
 
 def _folder(source: str) -> Path:
-    """Find where the weights lie: in the folder that was named, or in the local cache."""
+    """Find the folder of the weights: the given one, or that in the local cache."""
     if Path(source).is_dir():
         return Path(source)
     try:
         return Path(snapshot_download(source, local_files_only=True))
-    except (OSError, ValueError) as missing:  # not in the cache, or no name at all
+    except (OSError, ValueError) as missing:  # not in the cache, or an invalid name
         raise _refusal(source, "") from missing
 
 
@@ -95,9 +95,9 @@ def _load(source: str, folder: Path) -> tuple[Any, Any]:
         model, found = AutoModel.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, output_loading_info=True
         )
-    except Exception as error:  # whatever a broken folder makes of the libraries below
+    except Exception as error:  # any error of the libraries for a broken folder
         raise _refusal(source, f"; this one could not be loaded: {error}") from error
-    # A pooling layer on top may be missing, as it is not used; anything else would be random.
+    # A pooling layer on top may be missing, as it is unused; other missing weights would be random.
     missing = [key for key in found["missing_keys"] if "pooler" not in key]
     if missing:
         raise _refusal(source, f"; this one lacks {len(missing)} weights, as {missing[0]}")
@@ -105,7 +105,7 @@ def _load(source: str, folder: Path) -> tuple[Any, Any]:
 
 
 def _batches(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
-    """Yield the places of texts of like length together, so that little is padded."""
+    """Yield indices of texts, grouped by similar length, to limit padding."""
     places = [place for place, found in enumerate(tokens) if found]
     places.sort(key=lambda place: len(tokens[place]))
     for start in range(0, len(places), _BATCH):

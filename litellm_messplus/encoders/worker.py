@@ -1,9 +1,9 @@
-"""What runs in the process of a slow encoder: `python -m litellm_messplus.encoders.worker`.
+"""The process of a slow encoder: `python -m litellm_messplus.encoders.worker`.
 
-Over its line it is first told what a process before it found that encoding consumes. It says
+Over its connection it first receives the consumption that a process before it measured. It sends
 `("ready", name, dimension, consumption)`, the last a `Consumption` or why there is none, or
-`("refused", key, given, allowed)` as a ConfigurationError has them. Then each list of texts is
-answered by an `Encoded`, its rows float32, or by an error's words and traceback.
+`("refused", key, given, allowed)` as in a ConfigurationError. Then it answers each list of texts by
+an `Encoded`, its rows float32, or by an error's text and traceback.
 """
 
 import fcntl
@@ -27,12 +27,12 @@ from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.runtime.errors import ConfigurationError
 
 NICENESS = 10
-"""On busy cores requests go before their features, which still get a tenth of a core."""
+"""On busy cores requests take precedence over features, which still get a tenth of a core."""
 THREADS = Path("/proc/self/task")
 
 
 def main(setting: str, descriptor: str) -> None:
-    """Serve until the line ends, which it does with the proxy."""
+    """Serve until the connection closes, as it does with the proxy."""
     end_with_stdin()
     for ending in (signal.SIGINT, signal.SIGTERM):  # a group's: the proxy ends us when it is done
         signal.signal(ending, signal.SIG_IGN)
@@ -52,9 +52,9 @@ def main(setting: str, descriptor: str) -> None:
 
 
 def end_with_stdin() -> None:
-    """Let the system end this process when stdin is closed, whatever is being computed meanwhile.
+    """Let the system end this process when stdin is closed, even during a computation.
 
-    Nothing is ever written there, so the signal comes at its end alone.
+    Nothing is ever written there, so the signal comes only when it closes.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     stdin = sys.stdin.fileno()
@@ -64,13 +64,13 @@ def end_with_stdin() -> None:
 
 
 def has_gpu() -> bool:
-    """Tell whether the encoder that was loaded computes on a GPU, by torch."""
+    """Tell whether the loaded encoder computes on a GPU, by torch."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_initialized())
 
 
 def gpus_in_use() -> list[int]:
-    """List the GPUs on which torch holds something, by its numbers, which Zeus uses as well."""
+    """List the GPUs on which torch has memory, by its numbers, which Zeus uses as well."""
     if not has_gpu():
         return []
     cuda = sys.modules["torch"].cuda
@@ -78,18 +78,18 @@ def gpus_in_use() -> list[int]:
 
 
 def give_way() -> None:
-    """Lower the priority of this process: a GPU is fed by little work that must not wait, but
+    """Lower the priority of this process: feeding a GPU is little work that must not wait, but
     computing on the CPU takes whole cores."""
     threads = [int(path.name) for path in THREADS.iterdir()] if THREADS.is_dir() else [0]
-    for thread in threads:  # on Linux each has a priority of its own
+    for thread in threads:  # on Linux each has its own priority
         with suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
 
 
 def metered(encoder: Encoder, known: Consumption | str | None) -> tuple[Encode, Consumption | str]:
-    """Return what encodes, its joules measured where they can be; and what it consumes, or why
-    nobody knows. What is known of the same devices holds: beside requests one would measure
-    theirs."""
+    """Return the function that encodes, with joules if measurable, and the consumption, or why it
+    is unknown. A known one of the same devices is kept: a measurement now would include
+    requests."""
     gpus = gpus_in_use()
     if not (isinstance(known, Consumption) and known.gpus == gpus):
         try:
@@ -107,11 +107,11 @@ def _metered(encoder: Encoder, texts: Sequence[str], consumption: Consumption) -
 
 
 def answer(encode: Encode, texts: Sequence[str]) -> Encoded | tuple[str, str]:
-    """Make the answer that goes back over the line."""
+    """Encode the texts, and return the reply for the connection."""
     try:
         found = encode(texts)
         return Encoded(np.asarray(found.rows, dtype=np.float32), found.joules)
-    except Exception as error:  # of any library, or of others' code
+    except Exception as error:  # of any library, or of third-party code
         return repr(error), traceback.format_exc()
 
 

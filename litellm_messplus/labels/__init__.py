@@ -1,2 +1,2 @@
-"""Where satisfaction comes from beside the users' feedback: checks, a judge, what users do next.
-Knows calls that have ended, neither LiteLLM nor the database."""
+"""Sources of satisfaction labels other than user feedback: checks, a judge, the user's next
+request. They see calls that have ended, and neither LiteLLM nor the database."""

@@ -1,10 +1,9 @@
-"""How far a judge can be trusted: its agreement with the users, and whether it prefers a place.
+"""Trust in a judge: its agreement with users, and its position bias.
 
-Agreement is Cohen's kappa, on calls that both judged.
-Kappa is agreement beyond what two judges would come to by chance who call as many answers
-satisfactory as these two do: 1 is perfect, 0 is no better than chance. Its standard error is that
-of Fleiss, Cohen and Everitt, "Large sample standard errors of kappa and weighted kappa"
-(Psychological Bulletin 72, 1969).
+Agreement is Cohen's kappa, on calls that both judged. Kappa is agreement beyond that of two judges
+who call as many answers satisfactory as these two, but at random: 1 is perfect, 0 is no better than
+chance. Its standard error is that of Fleiss, Cohen and Everitt, "Large sample standard errors of
+kappa and weighted kappa" (Psychological Bulletin 72, 1969).
 """
 
 from dataclasses import dataclass
@@ -13,17 +12,17 @@ from math import sqrt
 from litellm_messplus.runtime.vocabulary import Preferred
 
 ENOUGH = 30
-"""Calls that both judged, below which nothing is said of their agreement."""
+"""Least calls that both judged for a statement on their agreement."""
 LEAST = 0.2
-"""The kappa with the users' feedback that a judge must reach: where it lies below with 95 %
-confidence, the judge's labels stop counting. By Landis and Koch's words, all below is slight."""
+"""Least kappa of a judge with the users' feedback: if it is below with 95 % confidence, the judge's
+labels stop counting. Landis and Koch call all agreement below it slight."""
 Z = 1.96
-"""Standard errors on either side, for 95 %."""
+"""Standard errors on either side of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The counts of calls by what the judge and the user said; from 0.5 on is satisfied."""
+    """Numbers of calls by the labels of judge and user; a value of 0.5 or more is satisfied."""
 
     both_satisfied: int = 0
     only_judge_satisfied: int = 0
@@ -32,7 +31,7 @@ class Agreement:
 
     @property
     def calls(self) -> int:
-        """The calls that both judged."""
+        """The number of calls that both judged."""
         return (
             self.both_satisfied
             + self.only_judge_satisfied
@@ -42,39 +41,37 @@ class Agreement:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are enough calls to speak of agreement at all."""
+        """Whether there are enough calls for a statement on agreement."""
         return self.calls >= ENOUGH
 
     @property
     def share(self) -> float | None:
-        """The share of calls on which both said the same, from 0 to 1; None without any."""
+        """The share of calls on which both agree, from 0 to 1; None without calls."""
         return (self.both_satisfied + self.neither) / self.calls if self.calls else None
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa, from -1 to 1; None without calls, or where both said one and the same of
-        them all."""
+        """Cohen's kappa, from -1 to 1; None without calls, or if both gave all calls one same
+        label."""
         table = self._table() if self.calls else None
         return table.kappa if table is not None and table.chance < 1.0 else None
 
     @property
     def standard_error(self) -> float:
         """The standard error of kappa, with half a call added to each count: otherwise a judge that
-        has only ever said one thing has a kappa of 0 that looks certain after the first
-        disagreement."""
+        always gives one label has a kappa of 0 that looks certain after the first disagreement."""
         return self._table(added=0.5).standard_error
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of the true kappa, at 95 %; from the counts with half a call added to
-        each."""
+        """The 95 % interval of kappa, from the counts with half a call added to each."""
         kappa, half = self._table(added=0.5).kappa, Z * self.standard_error
         shown = kappa if self.kappa is None else self.kappa
         return max(-1.0, min(kappa - half, shown)), min(1.0, max(kappa + half, shown))
 
     def may_be(self, least: float) -> bool:
-        """Tell whether a kappa of ``least`` or more is within what the calls allow: all of the
-        interval must lie below before a judge is found to agree too little."""
+        """Tell whether kappa may be ``least`` or more: a judge agrees too little only if its whole
+        interval lies below."""
         return not self.is_enough or self.interval[1] >= least
 
     def __str__(self) -> str:
@@ -96,7 +93,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Shares of ``total`` calls: the judge's yes and no by the user's yes and no."""
+    """Shares of ``total`` calls, by the judge's yes or no, then the user's."""
 
     total: float
     yes_yes: float
@@ -114,7 +111,7 @@ class _Table:
 
     @property
     def chance(self) -> float:
-        """The share on which they would agree by chance."""
+        """The share of calls on which they would agree by chance."""
         return self.judge_yes * self.user_yes + (1.0 - self.judge_yes) * (1.0 - self.user_yes)
 
     @property
@@ -133,19 +130,19 @@ class _Table:
         return sqrt(max(0.0, variance) / self.total) / (1.0 - self.chance)
 
 
-# What a judge's labels must weigh so that, together, they say what users say.
+# Weights of a judge's labels that make their mean equal that of users.
 
 PRIOR = 10.0
-"""Calls on which both are taken to agree, so that a few say little."""
+"""Pseudo-calls on which both agree, so that few real ones change little."""
 FARTHEST = 2.0
-"""Of a weight, and of one divided by it."""
+"""Upper bound of a weight, and of its inverse."""
 
 
 def matching_weights(said: Agreement) -> tuple[float, float]:
-    """Weigh an unsatisfied and a satisfied label of the judge so that their mean on the calls that
-    users judged too is the users' mean. 1 where too few were judged by both.
+    """Weigh unsatisfied and satisfied labels of the judge so that, on calls that users judged too,
+    their mean is the users' mean. Both weights are 1 if too few calls were judged by both.
 
-    A model that compares with its own answers finds others too weak, more often than users do.
+    A model that compares with its own answers rejects others more often than users do.
     """
     if not said.is_enough:
         return 1.0, 1.0
@@ -160,16 +157,16 @@ def _near_one(weight: float) -> float:
     return min(max(weight, 1.0 / FARTHEST), FARTHEST)
 
 
-# Does a judge prefer an answer for the place in which it is shown? Each two answers are shown in
-# both orders, so a judge of the answers alone prefers the first as often as the second.
+# Position bias: each pair of answers is shown in both orders, so a judge that looks at the answers
+# alone prefers the first as often as the second.
 
 ENOUGH_PREFERENCES = 20
-"""Preferences below which nothing is said of a judge."""
+"""Least preferences for a statement on a judge's position bias."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """The number of comparisons by the place of the answer that was found better."""
+    """Numbers of comparisons by the place of the better answer."""
 
     first: int = 0
     second: int = 0
@@ -177,19 +174,19 @@ class PositionBias:
 
     @property
     def preferences(self) -> int:
-        """Comparisons in which one answer was found better."""
+        """The number of comparisons in which one answer was better."""
         return self.first + self.second
 
     @property
     def share(self) -> float | None:
-        """The share of preferences for the first less that for the second, from -1 to 1; None
-        without a preference."""
+        """The share of preferences for the first minus that for the second, from -1 to 1; None
+        without any."""
         return (self.first - self.second) / self.preferences if self.preferences else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of the true share, at 95 % (Wilson's): the two orders of the same answers
-        count as one, for a judge with a favourite place says the same in both."""
+        """The 95 % interval of the share (Wilson's): both orders of a pair count as one comparison,
+        as a judge with a favourite place names it in both."""
         count = self.preferences / 2.0
         if count == 0.0:
             return -1.0, 1.0
@@ -199,14 +196,13 @@ class PositionBias:
         return 2.0 * (middle - half) - 1.0, 2.0 * (middle + half) - 1.0
 
     def may_be_within(self, most: float) -> bool:
-        """Tell whether a bias of ``most`` or less, towards either place, is within what the
-        comparisons allow: all of the interval must lie beyond before a judge is found to be
-        biased."""
+        """Tell whether the bias, towards either place, may be ``most`` or less: a judge is biased
+        only if the whole interval lies beyond."""
         low, high = self.interval
         return self.preferences < ENOUGH_PREFERENCES or (low <= most and high >= -most)
 
     def after(self, preferred: Preferred) -> "PositionBias":
-        """Add one more comparison."""
+        """Return the counts with one more comparison."""
         return PositionBias(
             self.first + (preferred is Preferred.FIRST),
             self.second + (preferred is Preferred.SECOND),

@@ -1,8 +1,8 @@
-"""Which requests' labels are bought: where they are needed, while they can be paid, and while their
-key has not had its part of the money.
+"""Which requests' labels are bought: those needed, within the budget, and within their key's share
+of the money.
 
-Pure: what is needed and what was spent come in as numbers, and so does the draw. The probability
-that a request's labels are bought is known, and goes into the log with them.
+Pure: the need, the spending and the seed of the draw are arguments. The probability that a
+request's labels are bought is known, and logged with them.
 """
 
 import math
@@ -17,31 +17,31 @@ from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.draws import uniform
 
-# How much labels are needed.
+# The need for labels.
 
 START = 100.0
-"""Labels that halve the rate: of the first requests all are bought, of the next ever fewer."""
+"""Labels that halve the rate: all are bought for the first requests, then ever fewer."""
 LEAST = 0.02
-"""The rate when all is settled: what changes is found out by something."""
+"""The rate when all is settled, so that a change is still noticed."""
 DOUBT = 0.25
-"""The rate at which it is asked whether a candidate can hold alpha."""
+"""The rate while it is in doubt whether a candidate can hold alpha."""
 DRIFT = 0.5
-"""The rate when a model is about to be found worse than it was."""
+"""The rate when a model has nearly been found worse than before."""
 UNFAMILIAR = 0.5
-"""The rate of prompts unlike those that were judged."""
+"""The rate for prompts unlike those that were judged."""
 UNSURE = 0.03
-"""Standard deviation of a rate from which on doubt about it counts in full."""
+"""Least standard deviation of a satisfaction rate at which doubt about it counts in full."""
 ENOUGH_PROMPTS = 50
-"""Judged prompts below which none is unfamiliar: nearly all would be."""
+"""Least judged prompts before any prompt is unfamiliar: with fewer, nearly all would be."""
 FARTHER = 1.0
-"""By how much a number of the prompt must lie outside those of the judged ones: numbers of the
-surface are doublings, or 0 and 1."""
+"""Distance of a prompt's number from the range of the judged ones that makes it unfamiliar: numbers
+of the surface are log2 of counts, or 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The need for labels: ``labels`` that are remembered; ``doubt``, from 0 to 1, whether the
-    candidates hold alpha, and ``drift``, whether one has become worse; and whether the prompt is
+    """The need for labels: ``labels`` is the weight of those known; ``doubt``, from 0 to 1, that
+    the candidates hold alpha, and ``drift``, that one has become worse; and whether the prompt is
     unlike those judged."""
 
     labels: float
@@ -51,8 +51,8 @@ class Need:
 
 
 def need(known: Predictor, largest: str, alpha: float, surface: Surface | None) -> Need:
-    """Estimate the need of a request to a zoo of which so much is known. What is in question are
-    the candidates beside the ``largest``."""
+    """Estimate the need of a request to a zoo, given the predictor. Only candidates other than the
+    ``largest`` are in doubt."""
     others = [place for name, place in known.index.items() if name != largest]
     labels = sum(known.means[place].weight for place in others)
     doubts = (_doubt(known.rate[place], known.deviation[place], alpha) for place in others)
@@ -61,7 +61,7 @@ def need(known: Predictor, largest: str, alpha: float, surface: Surface | None) 
 
 
 def rate(need: Need) -> float:
-    """Compute the probability with which labels are bought where money is no question."""
+    """Compute the probability with which labels are bought without a limit on money."""
     return max(
         START / (START + need.labels),
         DOUBT * need.doubt,
@@ -71,7 +71,7 @@ def rate(need: Need) -> float:
 
 
 def is_unfamiliar(known: Predictor, surface: Surface | None) -> bool:
-    """Tell whether a number of the prompt lies far outside what the recent judged prompts have."""
+    """Tell whether a number of the prompt lies far outside the range of recent judged prompts."""
     recent = known.recent
     kept = len(recent)
     if surface is None or kept < ENOUGH_PROMPTS:
@@ -84,31 +84,31 @@ def is_unfamiliar(known: Predictor, surface: Surface | None) -> bool:
 
 
 def _doubt(rate: float, deviation: float, alpha: float) -> float:
-    """Return 1 where it may go either way and little is known, 0 where it is known."""
+    """Return 1 if both outcomes are equally likely and little is known, 0 if one is certain."""
     chance = 0.5 * math.erfc((alpha - rate) / (math.sqrt(2.0) * max(deviation, 1e-6)))
     return 4.0 * chance * (1.0 - chance) * min(deviation / UNSURE, 1.0)
 
 
-# What labels may cost.
+# The money that labels may cost.
 
 START_ALLOWANCE = 0.02
-"""What labels may cost before anything is saved: a share of what a day of requests would cost at
-the largest candidate."""
+"""Allowance for labels before anything is saved, as a share of the cost of a day's requests at the
+largest candidate."""
 PACE = 20.0
-"""Requests over which what may be spent is spread: not all of it goes to the next one."""
+"""Requests over which the money left is spread, so that the next one does not take it all."""
 RAREST = 0.01
-"""The lowest probability of a draw: below it none is made, for a label of it would stand for more
-than a hundred requests."""
+"""Least probability of a draw: below it none is made, as a label would stand for more than a
+hundred requests."""
 HOURS = 24.0
 SHORTEST_HOURS = 1.0
-"""From which a day is projected: what came so far is taken for no less than an hour's."""
+"""Least hours from which a day is projected: less time counts as an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The money of one zoo, in its unit: what routing ``saved``, labels paid, what they cost so
-    far, and ``today``; and what a day of requests would cost at the largest
-    candidate. ``one`` is what the labels of one request cost."""
+    """The money of one zoo, in its unit: what routing ``saved`` net of labels, the cost of labels
+    so far and ``today``, and the cost of a day's requests at the largest candidate. ``one`` is the
+    cost of the labels of one request."""
 
     saved: float = 0.0
     spent: float = 0.0
@@ -118,14 +118,14 @@ class Spending:
 
 
 def projected_day(so_far: float, hours: float) -> float:
-    """Estimate what a day costs of which ``hours`` have cost so much."""
+    """Estimate the cost of a day from that of its first ``hours``."""
     return so_far * HOURS / min(max(hours, SHORTEST_HOURS), HOURS)
 
 
 def room(
     spending: Spending, share_of_saved: float, start_allowance: float, most_today: float | None
 ) -> float:
-    """Compute what labels may still cost now; never below 0."""
+    """Compute the money left for labels now, at least 0."""
     allowed = start_allowance * spending.day_at_largest + share_of_saved * max(spending.saved, 0.0)
     left = allowed - spending.spent
     if most_today is not None:
@@ -134,8 +134,8 @@ def room(
 
 
 def affordable(wanted: float, room: float, one: float) -> float:
-    """Lower the probability that is wanted to what can be paid; to 0 where that is next to nothing,
-    or where not even one can be paid."""
+    """Lower the wanted probability to an affordable one; to 0 if that is below `RAREST`, or if not
+    even one request's labels can be paid."""
     if one > 0.0:
         wanted = min(wanted, room / (PACE * one)) if room >= one else 0.0
     elif room <= 0.0:
@@ -144,26 +144,26 @@ def affordable(wanted: float, room: float, one: float) -> float:
 
 
 def is_drawn(seed: int, request_id: str, probability: float) -> bool:
-    """Tell whether a request is in the sample of that probability: whichever worker asks, and as
-    nobody can foresee. It is in every larger sample too."""
+    """Tell whether a request is in the sample of that probability: the same on each worker, and
+    unpredictable to clients. It is in every larger sample too."""
     return uniform(seed, "sample", request_id) < probability
 
 
-# How much of a day's money for labels the requests of one key may cost.
+# The share of a day's money for labels that the requests of one key may cost.
 #
-# One client must not take the labels of all others, by many requests or by long ones. Each key has
-# a part of what a worker may spend in a day: twice its share of the requests, up to a half, so that
-# one with longer prompts than the others is not held. The other keys together keep theirs by the
-# same rule, so one that makes nearly all of the requests may have nearly all of the money. A key's
-# first labels come before it has a share. What a worker does not remember begins anew.
+# One client must not use up the labels of all others, by many requests or by long ones. Each key
+# may use a part of a worker's money for the day: twice its share of the requests, up to a half, so
+# that a key with longer prompts than the others is not limited. The other keys together keep theirs
+# by the same rule, so a key that makes nearly all requests may use nearly all of the money. A key's
+# first labels come before it has a share. Keys that a worker has forgotten start anew.
 
 KEY_ROOM = 2.0
-"""Times its share of the requests: the share of the money that a key may have."""
+"""Factor from a key's share of the requests to its share of the money."""
 KEY_HALF = 0.5
 KEY_START = 0.05
-"""The share of the money that any key may have, however few its requests are."""
+"""Share of the money that any key may use, however few its requests are."""
 REMEMBERED = 10_000
-"""Keys, those that asked last."""
+"""Most keys that are remembered, those of the latest requests."""
 
 
 @dataclass(slots=True)
@@ -173,7 +173,7 @@ class _Key:
 
 
 class KeyShares:
-    """The keys of one zoo, as one worker sees them in a day."""
+    """The requests and spending of a zoo's keys in a day, as one worker sees them."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -183,16 +183,16 @@ class KeyShares:
         return len(self._keys)
 
     def asked(self, key: str | None, today: date) -> None:
-        """Count a request; that of a new day begins all keys anew."""
+        """Count a request; the first of a new day resets all keys."""
         if today != self._day:
             self._begin(today)
         self._of(key).requests += 1
         self._requests += 1
 
     def allows(self, key: str | None, cost: float, left: float, day: float) -> bool:
-        """Tell whether labels of a key may cost so much more. Of the money of a whole ``day`` a
-        worker has what it has spent and what is ``left`` for it, from which what is bought and not
-        yet paid need not be taken off."""
+        """Tell whether labels of a key may cost so much more. A worker's money for a whole ``day``
+        is what it has spent and what is ``left``, which may still include the cost of labels bought
+        and not yet paid."""
         own = self._of(key)
         share = own.requests / max(self._requests, 1)
         others = min(KEY_ROOM * (1.0 - share), KEY_HALF)
@@ -200,7 +200,7 @@ class KeyShares:
         return own.spent + cost <= part * min(self._spent + left, day)
 
     def spend(self, key: str | None, cost: float) -> None:
-        """Count what labels of a key cost; below 0 what they did not cost after all."""
+        """Add the cost of a key's labels; a negative one corrects an overestimate."""
         self._of(key).spent += cost
         self._spent += cost
 

@@ -1,8 +1,8 @@
-"""What the next question says of the answer before it: asked again, it did not satisfy.
+"""Labels from the user's next request: a question asked again means an unsatisfactory answer.
 
-A weak label. The same question again (nearly the same words, or the answer drawn anew) says that
-the earlier answer was unsatisfactory. Going on in the same conversation says that it was not:
-labels that are only ever bad would drive every rate down."""
+A weak label. The same question again (nearly the same words, or a regenerated answer) labels the
+earlier answer unsatisfactory. Continuing the same conversation labels it satisfactory: labels that
+are always bad would drive every rate down."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,38 +12,38 @@ from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ImplicitSettings
 
-# How alike two texts are: whether a question is another one asked again.
+# Likeness of two texts, to detect a question asked again.
 
 TRIGRAM = 3
 LONGEST = 4000
-"""Characters that are compared; two questions that agree so far are the same."""
+"""Most characters that are compared; questions that agree up to there count as the same."""
 
 
 def likeness(one: str, other: str) -> float:
     """Compute the share of character trigrams that two texts have in common (Dice), from 0 to 1,
-    whatever their case and spacing."""
+    ignoring case and spacing."""
     mine, theirs = _trigrams(one), _trigrams(other)
     return 2 * len(mine & theirs) / (len(mine) + len(theirs))
 
 
 def _trigrams(text: str) -> set[str]:
     words = " ".join(text[:LONGEST].casefold().split())
-    padded = f"  {words}  "  # so that the shortest text has some
+    padded = f"  {words}  "  # so that even an empty text has trigrams
     return {padded[start : start + TRIGRAM] for start in range(len(padded) - TRIGRAM + 1)}
 
 
 WEIGHT = 0.3
-"""How much such a label counts: users ask again for many reasons."""
+"""Weight of such a label: users ask again for many reasons."""
 REMEMBERED = 10_000
-"""Conversations whose last answer is remembered, the newest."""
+"""Newest conversations whose last answer is remembered."""
 
 ASKED_AGAIN, WENT_ON = "asked again", "went on"
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A conversation up to a question, by a hash of each turn; the system's words, which may hold
-    the time of day, are left out."""
+    """A conversation up to a question, as a hash of each turn; system messages, which may hold the
+    time of day, are left out."""
 
     turns: tuple[int, ...]
     roles: tuple[str, ...]
@@ -66,9 +66,9 @@ class _Answered:
 
 
 class Implicit:
-    """The label source that reads the user's next request, one a zoo. A conversation is known by
-    whoever the client says is asking; else by the key and its opening, and then an answer must be
-    part of what both requests have in common, for many may ask the same first question."""
+    """The label source that reads the user's next request, one per zoo. A conversation is
+    identified by the user that the client names; else by the key and its opening, and then both
+    requests must share an answer, as many users may ask the same first question."""
 
     name = LabelKind.IMPLICIT.value
 
@@ -78,8 +78,8 @@ class Implicit:
         self._last: Bounded[tuple[object, ...], _Answered] = Bounded(REMEMBERED)
 
     def ended(self, call: AnsweredCall) -> None:
-        """Judge the answer before this one, and remember this one. An error says nothing: it is
-        asked again because it failed."""
+        """Judge the answer before this one, and remember this one. An error is ignored: it is asked
+        again because it failed."""
         if not call.is_served or call.answer is None:
             return
         told = _told(call.asked)
@@ -117,8 +117,8 @@ class Implicit:
         )
 
     def _reaction(self, earlier: _Told, now: _Told, *, is_known: bool) -> str | None:
-        """Name the reaction; None where the two are not parts of one conversation, or no user
-        speaks last."""
+        """Name the reaction; None if the two are not of one conversation, or the last turn is no
+        user's."""
         if now.roles[-1] != "user":
             return None
         is_again = likeness(earlier.question, now.question) >= self._settings.similarity

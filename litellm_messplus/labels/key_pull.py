@@ -1,27 +1,25 @@
-"""How far one key may move a promise: one rule for every label whose cause a client sets.
+"""Limit on how far one key may move a promise, for every label whose value a client determines.
 
-All keys of a service level share its queue, so a key whose labels are all bad makes everybody's
-requests expensive, and one whose labels are all good makes them worse. Whether its users are hard
-to please, or it lies, no label shows. So a key may say what it likes as long as it moves the
+All keys of a service level share its queue, so a key whose labels are all bad makes all requests
+expensive, and one whose labels are all good makes them worse. No label shows whether its users are
+hard to please or it lies. So any label of a key is accepted as long as the key moves the
 satisfaction of the day by little.
 
-Its *difference* is what its labels add up to beyond what as many labels of the others would. A
-label counts where it brings the difference nearer to 0, or leaves it within a limit: `CHANCE`
-labels, and of all labels the larger share of
+Its *difference* is the sum of its labels minus that of as many labels of the others. A label counts
+if it brings the difference nearer to 0, or leaves it within a limit: `CHANCE` labels, plus a share
+of all labels, the larger of
 
-- ``least``: what any key may move;
-- half the square of its requests per request of the others: of ten keys with equal traffic 0.6 %,
-  of five 3 %, of three 13 %; of two 50 %, which holds nothing, for neither of two is the one to be
-  trusted.
+- ``least``: the share that any key may move;
+- half the square of its requests per request of the others: at equal traffic 0.6 % of ten keys, 3 %
+  of five, 13 % of three; 50 % of two, which is no limit, as neither is the one to trust.
 
-The difference of a key whose users are as the others' wanders around 0 by chance. Kept within two
-labels on either side it is at an edge in one label of eight, and in ever fewer as the limit grows.
-A key that lies is at its edge for good, and has moved the mean by the limit, once.
+The difference of a key whose users are like the others' is a random walk around 0. Within two
+labels on either side, it is at the limit for one label in eight, and for fewer as the limit grows.
+A key that lies stays at its limit, and has moved the mean by that much, once.
 
-The others' mean is taken so that none of them sets it alone: a key that judges more often than the
-others weighs as one that judges as often as they do. Keys that say nothing have no part in it, and
-make nobody's share smaller. A check that never praises is held to how many faults it finds in the
-others' requests: silence is its praise.
+No single key sets the others' mean: one that judges more often than the others weighs as if it
+judged as often. Keys without labels have no part in it, and reduce no key's share. A check that
+only finds faults is compared by those in the others' requests: no fault is praise.
 """
 
 from collections.abc import Sequence
@@ -31,21 +29,21 @@ from typing import Self
 from litellm_messplus.runtime.vocabulary import FAILED
 
 CHANCE = 2.0
-"""Labels by which a key may differ from the others, however few there are."""
+"""Labels by which a key may always differ from the others."""
 ENOUGH = 3.0
-"""Labels that make a mean: where the other keys have fewer, judges' labels stand in for the rest,
-and the key's own where those are too few. A key that is alone differs from nobody."""
+"""Least labels of a mean: if the other keys have fewer, judges' labels fill up the rest, and the
+key's own if those are too few. A key that is alone has no difference."""
 SPEAKS_FOR = 20.0
-"""Requests of its key that a label speaks for: with fewer labels, the rest of the key's requests
-are as those of a silent one."""
+"""Requests of its key that a label represents: with fewer labels, the key's other requests count as
+those of a key without labels."""
 FAULT_FINDERS = ("check:complete", "check:json_schema", FAILED)
-"""Sources of labels that find fault or say nothing."""
+"""Sources of labels that only report faults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The content of a label: a satisfaction, and how much it weighs. ``is_fault`` where its source
-    never praises."""
+    """The content of a label: satisfaction and weight. ``is_fault`` if its source reports only
+    faults."""
 
     value: float
     weight: float
@@ -53,7 +51,7 @@ class Said:
 
     @classmethod
     def of(cls, source: str, value: float, weight: float) -> Self:
-        """Return what a label of that source says."""
+        """Return the content of a label of that source."""
         return cls(value, weight, source in FAULT_FINDERS)
 
 
@@ -74,8 +72,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class KeyActivity:
-    """The last day of one key: its requests, its labels that count, and the weight of the faults
-    that were found in its answers."""
+    """The last day of one key: its requests, its counted labels, and the weight of the faults found
+    in its answers."""
 
     requests: int = 0
     labels: Tally = field(default_factory=Tally)
@@ -83,21 +81,21 @@ class KeyActivity:
 
     @property
     def asked(self) -> float:
-        """The requests of the day; as many as have a label, where those were asked earlier."""
+        """The requests of the day, at least as many as its labels: some are of earlier ones."""
         return max(float(self.requests), self.labels.weight)
 
     @property
     def speaks_for(self) -> float:
-        """The requests that its labels speak for."""
+        """The requests that its labels represent."""
         return min(self.asked, SPEAKS_FOR * self.labels.weight)
 
     @property
     def weight(self) -> float:
-        """The weight of everything that counts."""
+        """The weight of its counted labels and faults."""
         return self.labels.weight + self.faults
 
     def after(self, said: Said, replaced: Said | None = None) -> "KeyActivity":
-        """Add one more label, in the place of another one where it replaces it."""
+        """Return the activity with one more label, in the place of ``replaced`` if given."""
         before = self if replaced is None else self._plus(replaced, -replaced.weight)
         return before._plus(said, said.weight)
 
@@ -110,7 +108,7 @@ class KeyActivity:
 
 @dataclass(slots=True)
 class LevelActivity:
-    """The last day of one promise: all its requests, the keys with labels, and what judges said."""
+    """The last day of one promise: all its requests, the keys with labels, and judges' labels."""
 
     requests: int = 0
     keys: dict[str | None, KeyActivity] = field(default_factory=dict)
@@ -139,8 +137,8 @@ def may_count(
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The other keys, with which one is compared: the mean of their labels, how often a fault is
-    found in their requests, the weight of their labels, and the requests that those speak for."""
+    """The other keys, with which one is compared: the mean of their labels, the faults per request,
+    the weight of their labels, and the requests that those represent."""
 
     mean: float
     fault_rate: float
@@ -172,20 +170,20 @@ class _Others:
         )
 
     def difference(self, own: KeyActivity) -> float:
-        """Add up how much more satisfied the key is than the others, in labels: fewer faults than
-        theirs are no praise, for nothing was said."""
+        """Compute how much more satisfied the key is than the others, in labels. Fewer faults than
+        theirs are no praise."""
         faults = max(own.faults - self.fault_rate * own.asked, 0.0)
         return own.labels.satisfied - self.mean * own.labels.weight - faults
 
     def limit(self, own: KeyActivity, least: float) -> float:
-        """Compute the difference that the key may have, in labels."""
+        """Compute the largest difference that the key may have, in labels."""
         pull = 1.0 if self.speak_for <= 0.0 else (own.asked / self.speak_for) ** 2 / 2.0
         return CHANCE + max(least, pull) * (self.weight + own.weight)
 
 
 def _fair_mean(keys: Sequence[KeyActivity]) -> float:
-    """Return the mean of the keys' labels, where none weighs more than it would if it judged as
-    often as the rest of them."""
+    """Return the mean of the keys' labels, in which none weighs more than if it judged as often as
+    the others."""
     labels = sum(each.labels.weight for each in keys)
     asked = sum(each.asked for each in keys)
     parts = []
@@ -197,7 +195,7 @@ def _fair_mean(keys: Sequence[KeyActivity]) -> float:
 
 
 def _fault_rate(own: KeyActivity, others: Sequence[KeyActivity], asked: float) -> float:
-    """Return how often a fault is found in a request of the others, filled up as the mean is."""
+    """Return the faults per request of the others, filled up as the mean is."""
     fill = max(ENOUGH - asked, 0.0)
     of_own = own.faults / own.asked if own.asked > 0.0 else own.faults
     faults = sum(each.faults for each in others) + fill * of_own
@@ -205,6 +203,6 @@ def _fault_rate(own: KeyActivity, others: Sequence[KeyActivity], asked: float) -
 
 
 def _mean(parts: Sequence[tuple[float, float]]) -> float:
-    """Return the mean of values with their weights; 0 without any."""
+    """Return the weighted mean of values; 0 without any."""
     weight = sum(each for _, each in parts)
     return sum(value * each for value, each in parts) / weight if weight > 0.0 else 0.0

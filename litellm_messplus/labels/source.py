@@ -1,4 +1,4 @@
-"""The protocol of a label source, and what it says."""
+"""The protocol of a label source, and the data that it reads and reports."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,11 +12,11 @@ from litellm_messplus.records import LabelRecord, new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import Failure, LabelKind
 
-# A call that has ended, as a label source sees it: what was asked, and what was answered.
+# A call that has ended, as a label source sees it: the request and the answer.
 
 
 class Finish(StrEnum):
-    """The reasons why an answer ended, whatever the surface calls them."""
+    """The reasons why an answer ended, on any surface."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -27,7 +27,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that an answer asks for; ``arguments`` is JSON, or was meant to be."""
+    """A tool call in an answer; ``arguments`` should be JSON, but may be malformed."""
 
     name: str
     arguments: str
@@ -35,8 +35,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of the model: of the first choice, where there are several. ``others`` are the
-    types of what is neither words nor a tool call, such as an image."""
+    """The answer of the model: its first choice. ``others`` are the types of parts that are neither
+    text nor a tool call, such as an image."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -46,7 +46,7 @@ class Answer:
 
 
 class Cause(NamedTuple):
-    """The key whose client sets what a label says, and the promise that it counts towards."""
+    """The key whose client determines a label's value, and the promise that it counts towards."""
 
     zoo: str
     service_level: str
@@ -55,10 +55,10 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request. ``parameters`` are those of its surface that say what an answer must be like,
-    ``metadata`` is the client's; ``user`` is whoever the client says is asking. ``is_limited``
-    where the client limits the length of the answer. ``label_probability`` is that of the draw that
-    bought labels of its answers; None where none are bought."""
+    """A request. ``parameters`` are those of its surface that constrain the answer, ``metadata`` is
+    the client's; ``user`` is the user that the client names. ``is_limited`` if the client limits
+    the length of the answer. ``label_probability`` is that of the draw that bought labels of its
+    answers; None if none are bought."""
 
     request_id: str
     zoo: str
@@ -74,17 +74,17 @@ class Asked:
 
     @property
     def cause(self) -> Cause:
-        """The key that asks, and its promise."""
+        """The key of the request, and its promise."""
         return Cause(self.zoo, self.service_level, self.key_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """One call of a request, ended. ``answer`` is None where it failed, and ``failure`` then says
-    who did; not of a further turn of a conversation, whose labels are on the conversation.
+    """An ended call of a request. If it failed, ``answer`` is None and ``failure`` states who did,
+    except in a further turn of a conversation, whose labels are on the conversation.
 
-    ``calls`` is how many were made for the request, this one among them; ``is_served`` says that
-    the user saw this one.
+    ``calls`` is the number of calls of the request, including this one; ``is_served`` if the user
+    saw this one.
     """
 
     asked: Asked
@@ -98,15 +98,16 @@ class AnsweredCall:
 
     @property
     def is_cut_as_asked(self) -> bool:
-        """Whether the answer ends at a length that the client set."""
+        """Whether the answer was cut at a length limit of the client."""
         cut = self.answer is not None and self.answer.finish is Finish.LENGTH
         return cut and self.asked.is_limited
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A source's word on a call: satisfaction from 0 to 1, and why, for people. ``probability``
-    is that of the draw that bought it. ``cause`` is None where no client sets what it says."""
+    """A source's verdict on a call: satisfaction from 0 to 1, and a readable reason.
+    ``probability`` is that of the draw that bought it. ``cause`` is None if no client determines
+    its value."""
 
     call_id: str
     request_id: str
@@ -119,7 +120,7 @@ class Finding:
     cause: Cause | None = None
 
     def label(self) -> LabelRecord:
-        """Make the label of it that is logged, now."""
+        """Make the label that is logged, created now."""
         return LabelRecord(
             label_id=new_id(),
             call_id=self.call_id,
@@ -135,35 +136,33 @@ class Finding:
 
 
 ReportFinding = Callable[[Finding], None]
-"""Where a source hands over what it found, now or later: the log takes it from there."""
+"""Callback through which a source reports a finding, now or later, to be logged."""
 
 
 class LabelSource(Protocol):
-    """A source of labels, which watches the calls of one zoo, and labels those of which it can say
-    something.
+    """A source of labels: it sees the calls of one zoo, and labels those that it can judge.
 
-    It was given its `ReportFinding` when it was made. ``ended`` returns at once, and whatever it
-    raises is counted and changes nothing else; what takes longer is a task of the source's own.
+    It gets its `ReportFinding` when it is created. ``ended`` returns at once, and an exception of
+    it is only counted; longer work is a task of the source's own.
     """
 
     name: str
 
     def ended(self, call: AnsweredCall) -> None:
-        """Look at a call that has ended: the one that the user saw, or an exploration."""
+        """Handle a call that has ended: the one that the user saw, or an exploration."""
         ...
 
     async def close(self) -> None:
-        """Report, as the proxy stops, what can be said within moments, and leave the rest."""
+        """Report the findings that are nearly done, as the proxy stops, and drop the rest."""
         ...
 
 
-# The label desk: shows each ended call to the sources of its zoo, whatever one of them does.
+# The label desk: passes each ended call to the sources of its zoo, even if one of them fails.
 
 
 class LabelDesk:
     """The label sources by zoo; a zoo without any costs nothing. In the ``whole`` zoos, whose
-    promise counts conversations, an answer that calls a tool is passed by: it is no end of a
-    task."""
+    promise counts conversations, an answer that calls a tool is skipped: it does not end a task."""
 
     def __init__(
         self,
@@ -176,11 +175,11 @@ class LabelDesk:
         self._counters = counters
 
     def is_watched(self, zoo: str) -> bool:
-        """Tell whether anybody wants to see the calls of a zoo."""
+        """Tell whether a zoo has any label sources."""
         return zoo in self._sources
 
     def ended(self, call: AnsweredCall) -> None:
-        """Show a call to every source; returns at once."""
+        """Pass a call to every source; returns at once."""
         if call.answer is not None and call.answer.tool_calls and call.asked.zoo in self._whole:
             return
         for source in self._sources.get(call.asked.zoo, ()):

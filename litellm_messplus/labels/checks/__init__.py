@@ -1,1 +1,1 @@
-"""Checks: what a program finds out about an answer at once."""
+"""Checks: programs that judge an answer at once."""

@@ -1,4 +1,4 @@
-"""What a check is and says; functions of the operator's; and where what clients wrote runs."""
+"""The protocol of a check, checks by operators' functions, and a sandbox for clients' code."""
 
 import asyncio
 import inspect
@@ -20,38 +20,38 @@ from litellm_messplus.labels.source import AnsweredCall
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Satisfaction from 0 to 1, and why. The log keeps the reason and may not keep anybody's words,
-    so it quotes nothing."""
+    """Satisfaction from 0 to 1, and the reason. The reason is logged, and the log must not hold
+    users' words, so it quotes nothing."""
 
     value: float
     reason: str | None = None
 
 
 class CheckTimeoutError(Exception):
-    """A check took longer than it may."""
+    """Error of a check that exceeded its time limit."""
 
 
 class Check(Protocol):
-    """A check that looks at one call at a time; ``name`` is what the log keeps."""
+    """A check that judges one call at a time; ``name`` is what is logged."""
 
     name: str
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        """Score a call; None where the check cannot say. Whatever it raises is counted, and gives
-        no label."""
+        """Score a call; None if the check cannot tell. An exception is counted, and gives no
+        label."""
         ...
 
 
-# Checks of the operator's own: functions that judge an answer.
+# Checks by the operator's functions that judge an answer.
 
 THREADS = 8
-"""A function's own. One that hangs keeps its thread: it cannot be ended from outside."""
+"""Most threads per function. One that hangs keeps its thread: it cannot be ended from outside."""
 
 Judge = Callable[[AnsweredCall], Any]
 
 
 class CallableCheck:
-    """A function of one `AnsweredCall`, which has an answer. Sync ones run in a thread."""
+    """A check by a function of an `AnsweredCall` with an answer. Sync ones run in a thread."""
 
     def __init__(self, name: str, function: Judge, timeout_seconds: float) -> None:
         self.name = name
@@ -63,8 +63,8 @@ class CallableCheck:
         self._threads = asyncio.Semaphore(THREADS)
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        """Call the function. Raises what the function raises, CheckTimeoutError when its time is
-        up, and TypeError or ValueError for what is no score."""
+        """Call the function. Raises its exceptions, CheckTimeoutError when its time is up, and
+        TypeError or ValueError for an invalid score."""
         if call.answer is None:
             return None
         try:
@@ -83,7 +83,7 @@ class CallableCheck:
         return await found if inspect.isawaitable(found) else found
 
     async def _in_thread(self, call: AnsweredCall) -> Any:
-        """Call it in a thread of its own, which the end of the process does not wait for."""
+        """Call it in a thread of its own, for which the end of the process does not wait."""
         await self._threads.acquire()
         loop = asyncio.get_running_loop()
         ended: Future[Any] = Future()
@@ -101,7 +101,7 @@ def _run(function: Judge, call: AnsweredCall, ended: Future[Any]) -> None:
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop is closed: nobody waits for a thread
+    with suppress(RuntimeError):  # the loop is closed: no task waits for a thread
         loop.call_soon_threadsafe(function)
 
 
@@ -114,23 +114,23 @@ def _score(found: object) -> float:
     return value
 
 
-# Running what clients wrote: patterns and schemas, which can be made to take for ever. Python
-# neither interrupts a pattern that backtracks nor lets another thread run meanwhile, so such work
-# has a process of its own, which the system kills when its time is up.
+# Running patterns and schemas of clients, which can be made to take forever. Python neither
+# interrupts a backtracking pattern nor runs another thread meanwhile, so such work has a process of
+# its own, which the system kills when its time is up.
 
 WORKER = "litellm_messplus.labels.checks.worker"
 CPU_SECONDS = 1.0
-"""For a task: a pattern or schema that is meant well takes milliseconds."""
+"""Most CPU seconds of a task: a well-meant pattern or schema takes milliseconds."""
 PATIENCE_SECONDS = 30.0
-"""Until the worker says something, on a machine that may be busy."""
+"""Longest wait for a reply of the worker, on a machine that may be busy."""
 
 
 class SandboxError(Exception):
-    """A task failed in the worker, or the worker itself did."""
+    """Error of a task that failed in the worker, or of the worker itself."""
 
 
 class Sandbox:
-    """One worker process, started when it is first needed; tasks wait for each other."""
+    """One worker process, started on first use; it runs one task at a time."""
 
     def __init__(self, cpu_seconds: float = CPU_SECONDS) -> None:
         self._cpu_seconds = cpu_seconds
@@ -138,7 +138,7 @@ class Sandbox:
         self._process: Process | None = None
 
     async def run(self, function: str, *arguments: Any) -> Any:
-        """Run a function of the worker's, on arguments and with a result that JSON can carry.
+        """Run a function of the worker, with arguments and a result in JSON.
 
         Raises CheckTimeoutError when the time is up, and SandboxError.
         """
@@ -146,7 +146,7 @@ class Sandbox:
         async with self._turn:
             try:
                 succeeded, result = await self._ask(task)
-            except BaseException:  # it may still be at it: the next task gets another worker
+            except BaseException:  # it may still run: the next task gets another worker
                 await self.close()
                 raise
         if not succeeded:
@@ -154,7 +154,7 @@ class Sandbox:
         return result
 
     async def close(self) -> None:
-        """End the worker, whatever it is at."""
+        """End the worker, even during a task."""
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):

@@ -1,5 +1,5 @@
-"""The checks of our own: is an answer complete, has it the form that its request demands, does it
-match the reference that the request brought along?"""
+"""The built-in checks: whether an answer is complete, has the form that its request demands, and
+matches the reference in the request."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,23 +13,23 @@ from litellm_messplus.labels.source import Answer, AnsweredCall, Finish
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.promise import NotNegative, Settings
 
-# What a request demands of the form of its answer, in the words of any surface. What is not
-# understood demands nothing.
+# The form that a request demands of its answer, on any surface. What cannot be parsed demands
+# nothing.
 
 Parameters = Mapping[str, Any]
 Schema = Any
-"""A JSON schema as the client wrote it: a mapping, True or False, or nonsense."""
+"""JSON schema as the client wrote it: a mapping, True or False, or anything invalid."""
 
 ANY_TOOL = "any tool"
-"""More than one word, so that it is the name of none."""
+"""Marker for any tool; its space keeps it from being a tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
     """The tools on offer: the schema of each one's arguments by its name, None for free text.
 
-    ``are_all`` says that the answer can call no others: not those of a server, whose names the
-    request does not tell.
+    ``are_all`` if the answer can call no others, such as those of a server, whose names the request
+    does not contain.
     """
 
     schemas: Mapping[str, Schema | None] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Tools:
 
 
 def demanded_format(parameters: Parameters) -> Schema | None:
-    """Return the schema that the text of the answer must fit; None where any text will do."""
+    """Return the schema that the text of the answer must fit; None if any text will do."""
     found = (
         parameters.get("response_format")
         or _of(parameters.get("text"), "format")
@@ -54,7 +54,7 @@ def demanded_format(parameters: Parameters) -> Schema | None:
 
 
 def demanded_call(parameters: Parameters) -> str | None:
-    """Return the name of the tool that must be called, `ANY_TOOL`, or None where none must be."""
+    """Return the name of the tool that must be called, `ANY_TOOL`, or None if none must be."""
     choice = parameters.get("tool_choice") or parameters.get("function_call")
     if choice in ("required", "any"):
         return ANY_TOOL
@@ -70,8 +70,8 @@ def demanded_call(parameters: Parameters) -> str | None:
 
 
 def offered_tools(parameters: Parameters) -> Tools:
-    """Return every tool and function of the request. None is not all: a stored prompt may have
-    some."""
+    """Return every tool and function of the request. An empty list is not all: a stored prompt may
+    have some."""
     given = [*_items(parameters.get("tools")), *_items(parameters.get("functions"))]
     named = [tool for tool in given if _is_named(tool)]
     return Tools(
@@ -81,7 +81,7 @@ def offered_tools(parameters: Parameters) -> Tools:
 
 
 def _is_named(tool: object) -> bool:
-    """Tell whether it is one tool; a namespace holds several, and a server's tools have no name
+    """Tell whether it is a single tool; a namespace holds several, and a server's have no name
     here."""
     return isinstance(_of(_inner(tool), "name"), str) and _of(tool, "tools") is None
 
@@ -108,12 +108,12 @@ def _of(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else None
 
 
-# Is the answer all there? A check that finds fault, and never praises.
+# Whether the answer is complete: a check that only finds faults.
 
 
 class CompleteCheck:
-    """An empty answer, one that was cut off or refused. Says nothing where the client set the
-    length that it was cut at, nor where no answer came: a failure is no verdict on a model."""
+    """A check for empty, cut off and refused answers. It gives no label if the client set the
+    length limit, nor without an answer: a failure is no verdict on a model."""
 
     name = "complete"
 
@@ -136,14 +136,14 @@ def _fault(answer: Answer) -> str | None:
     return None
 
 
-# Does the answer have the form that the request demands? It finds fault, and never praises.
+# Whether the answer has the form that the request demands: a check that only finds faults.
 
 
 class JsonSchemaCheck:
-    """The text against the request's JSON schema, tool calls against their definitions.
+    """Check of the text against the request's JSON schema, of tool calls against their definitions.
 
-    Says nothing where nothing is demanded, where the request's own schema is none, or where the
-    answer is cut at a length that the client set.
+    It gives no label if nothing is demanded, if the request's schema is invalid, or if the answer
+    is cut at a length limit of the client.
     """
 
     name = "json_schema"
@@ -168,7 +168,7 @@ def _missing_call(answer: Answer, tools: Tools, demanded: str | None) -> str | N
     if demanded is None:
         return None
     if demanded == ANY_TOOL:
-        # Where tools of a server are on offer, one of those may have been called.
+        # If tools of a server are offered, one of those may have been called.
         is_missing = not answer.tool_calls and tools.are_all
     else:
         is_missing = all(call.name != demanded for call in answer.tool_calls)
@@ -181,8 +181,8 @@ def _unknown_call(answer: Answer, tools: Tools) -> str | None:
 
 
 def _documents(answer: Answer, parameters: Parameters, tools: Tools) -> Iterator[Document]:
-    """Yield all that must be JSON. Beside tool calls no text is expected; without arguments, some
-    endpoints write none in place of `{}`."""
+    """Yield all that must be JSON. With tool calls no text is expected; for a call without
+    arguments, some endpoints write nothing in place of `{}`."""
     for call in answer.tool_calls:
         schema = tools.schemas.get(call.name)
         if schema is not None:
@@ -192,14 +192,14 @@ def _documents(answer: Answer, parameters: Parameters, tools: Tools) -> Iterator
         yield "the answer", answer.text, schema
 
 
-# Does the answer match the reference that the request brought along?
+# Whether the answer matches the reference in the request.
 
 METADATA_KEY = "messplus_reference"
 Words = Annotated[StrictStr, Field(min_length=1)]
 
 
 class MalformedReferenceError(Exception):
-    """A fault of a reference, described without a word of it."""
+    """Error in a reference, described without quoting it."""
 
 
 class TextReference(Settings):
@@ -246,7 +246,7 @@ KINDS: dict[Any, type[Reference]] = {
 
 class ReferenceCheck:
     """A comparison with the request's reference: satisfactory if it matches, unsatisfactory if not,
-    silent without a reference."""
+    no label without a reference."""
 
     name = "reference"
 
@@ -272,8 +272,7 @@ class ReferenceCheck:
 
 
 def read_reference(given: object) -> Reference:
-    """Read a reference; a text alone is one to be matched normalised. Raises
-    MalformedReferenceError."""
+    """Read a reference; a plain text is matched normalised. Raises MalformedReferenceError."""
     if isinstance(given, str):
         given = {"match": "normalised", "value": given}
     if not isinstance(given, Mapping):
@@ -290,6 +289,6 @@ def read_reference(given: object) -> Reference:
 
 
 def _problem(found: Mapping[str, Any]) -> str:
-    if found["type"] == "extra_forbidden":  # whose place is a word of the client's
+    if found["type"] == "extra_forbidden":  # whose location is the client's text
         return "it has a key that is not known"
     return f"{found['loc'][0]}: {found['msg']}"

@@ -1,4 +1,4 @@
-"""The label sources that need nobody's word: every check of a zoo, and requests that failed."""
+"""The label sources that need neither user nor judge: the checks of a zoo, and failed requests."""
 
 import asyncio
 from collections import defaultdict
@@ -22,13 +22,13 @@ from litellm_messplus.runtime.vocabulary import FAILED, SERVING, LabelKind
 from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
 
 WAITING = 256
-"""Calls that one check may be at, or have before it; more are left out and counted. Each check has
-its own, so that a slow one keeps no other from its work."""
+"""Most calls in progress or waiting per check; further ones are left out and counted. Each check
+has its own limit, so that a slow one does not hold up the others."""
 CLOSE_SECONDS = 5.0
 
 
 class Checks:
-    """A label source that reports a finding for each check that has something to say."""
+    """A label source that reports a finding for each check that gives a score."""
 
     name = "checks"
 
@@ -46,15 +46,15 @@ class Checks:
         self._running: defaultdict[str, Tasks] = defaultdict(lambda: Tasks(WAITING))
 
     def ended(self, call: AnsweredCall) -> None:
-        """Begin every check; returns at once."""
+        """Start every check; returns at once."""
         for check in self._checks:
             running, run = self._running[check.name], self._run(check, call)
-            # A fresh context: a function of the operator's is no part of the user's request.
+            # A fresh context: the operator's function is not part of the user's request.
             if Context().run(running.start, run, check.name) is None:
                 self._counters.add("checks_left_out")
 
     async def close(self) -> None:
-        """Wait for the checks under way, but not for ever."""
+        """Wait for the checks in progress, at most `CLOSE_SECONDS`."""
         closing = (running.close(CLOSE_SECONDS) for running in self._running.values())
         await asyncio.gather(*closing)
         await self._sandbox.close()
@@ -82,17 +82,17 @@ class Checks:
         )
 
 
-# From the settings of a zoo to its checks.
+# Building the checks of a zoo from its settings.
 
 BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
 TAKEN = (*BUILT_IN, FAILED.removeprefix("check:"))
-"""Names that a function of the operator's cannot have."""
+"""Names that a function of the operator must not have."""
 
 
 def build_checks(
     settings: ChecksSettings, zoo: str, report: ReportFinding, counters: Counters
 ) -> Checks | None:
-    """Build the checks of a zoo that are switched on; None without any.
+    """Build the enabled checks of a zoo; None without any.
 
     Raises ConfigurationError for a callable that cannot be imported.
     """
@@ -125,7 +125,7 @@ def _callable(key: str, name: str, given: CallableCheckSettings) -> Check:
     allowed = "package.module:function of a function that can be imported and called"
     try:
         function = load_attribute(given.callable)
-    except Exception as error:  # the code of others may raise anything
+    except Exception as error:  # third-party code may raise anything
         raise ConfigurationError(key, given.callable, f"{allowed} ({error!r})") from error
     if not callable(function):
         kind = type(function).__name__
@@ -133,14 +133,14 @@ def _callable(key: str, name: str, given: CallableCheckSettings) -> Check:
     return CallableCheck(name, function, given.timeout_seconds)
 
 
-# Failed requests as unsatisfied ones, where a promise has `failures: count`. A failure is no
-# verdict on a model, so no other source labels a request without an answer, and the learner never
-# sees this label. It is in the log like any other: the promise, the certificate and SQL count it.
+# Failed requests as unsatisfied ones, if a promise has `failures: count`. A failure is no verdict
+# on a model, so no other source labels a request without an answer, and the learner never sees this
+# label. It is logged like any other: the promise, the certificate and SQL count it.
 
 
 class Failures:
-    """The label source that calls a request unsatisfied where those who serve failed it, at the
-    ``levels`` that count that."""
+    """The label source that labels a request unsatisfied if the serving side failed it, at the
+    ``levels`` that count failures."""
 
     name = FAILED
 
@@ -149,7 +149,7 @@ class Failures:
         self._report = report
 
     def ended(self, call: AnsweredCall) -> None:
-        """Label a failed request. Its client may be the cause, by a timeout that no model keeps."""
+        """Label a failed request. Its client may be the cause, by a timeout that no model meets."""
         counts = call.asked.service_level in self._levels
         if counts and call.is_served and call.failure in SERVING:
             self._report(

@@ -1,7 +1,7 @@
-"""What runs in the process of the sandbox: `python -m litellm_messplus.labels.checks.worker`.
+"""The process of the sandbox: `python -m litellm_messplus.labels.checks.worker`.
 
 A line on stdin is a task, `[function, CPU seconds, arguments]`; a line on stdout is its result,
-`[true, result]` or `[false, error]`. The first line says that it is ready."""
+`[true, result]` or `[false, error]`. The first line reports that it is ready."""
 
 import json
 import re
@@ -18,18 +18,18 @@ from jsonschema.validators import Draft202012Validator, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-# Does a text fit a JSON schema? Run in the worker: either can be made to take for ever.
+# Whether a text fits a JSON schema. Run in the worker: either can be made to take forever.
 
 Document = tuple[str, str, Any]
-"""What it is, for people; the text; the schema that it must fit."""
+"""A readable description, the text, and the schema that it must fit."""
 
 NOWHERE: Registry[Any] = Registry()
-"""Knows no other schemas, so that no `$ref` of a client's makes us fetch anything."""
+"""Registry without schemas, so that no client's `$ref` makes us fetch anything."""
 
 
 def misfit(documents: Sequence[Document]) -> str | None:
-    """Say what the first text that does not fit does wrong, by a keyword of JSON schema and without
-    a word of it. None where all fit, or where a schema is none, so that nobody can say."""
+    """Describe the fault of the first text that does not fit, by a keyword of JSON schema and
+    without quoting it. None if all fit, or if a schema is invalid."""
     for what, text, schema in documents:
         try:
             document = json.loads(text, parse_constant=_refuse)
@@ -42,8 +42,8 @@ def misfit(documents: Sequence[Document]) -> str | None:
 
 
 def _broken_keyword(document: object, schema: object) -> str | None:
-    """Return the keyword that is broken. A schema that cannot be followed (not valid, or refers
-    elsewhere) breaks nothing."""
+    """Return the violated keyword. A schema that cannot be followed (invalid, or with external
+    references) is never violated."""
     if not isinstance(schema, dict | bool):
         return None
     validator_class = validator_for(schema, default=Draft202012Validator)
@@ -61,7 +61,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-# Does a text match a reference? Run in the worker, for a pattern can be made to take for ever.
+# Whether a text matches a reference. Run in the worker: a pattern can be made to take forever.
 
 Reference = Mapping[str, str]
 NUMBER = re.compile(
@@ -73,21 +73,21 @@ NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-"""A sign, a whole part with or without thousands separators, decimals, an exponent."""
+"""Pattern of a sign, a whole part with or without thousands separators, decimals, an exponent."""
 ARITHMETIC = Context(prec=60, traps=[])
-"""What overflows is not finite, rather than an error."""
+"""Decimal context in which an overflow is not finite, rather than an error."""
 
 
 def matches(reference: Reference, text: str) -> bool | None:
-    """Match a text by a `shipped.Reference`, every value of which is a text here. None where its
-    pattern is no pattern, or where of its words nothing is left to compare."""
+    """Match a text by a `shipped.Reference`, every value of which is a text here. None if its
+    pattern is invalid, or if normalising leaves nothing to compare."""
     return MATCHES[reference["match"]](reference, text)
 
 
 def normalised(text: str) -> str:
-    """Normalise a text, without regard to case, spaces, punctuation and Unicode form.
+    """Normalise a text: ignore case, spaces, punctuation and Unicode form.
 
-    Dashes separate words as spaces do. A number keeps its sign, its decimals and what stands
+    Dashes separate words as spaces do. A number keeps its sign, its decimals and the separators
     between its digits, so that -1.5 is not 15.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -97,7 +97,7 @@ def normalised(text: str) -> str:
 
 
 def last_number(text: str) -> Decimal | None:
-    """Return the last number of a text; None where there is none. A comma separates thousands."""
+    """Return the last number of a text; None without any. A comma separates thousands."""
     found = next(iter(deque(NUMBER.finditer(text), maxlen=1)), None)
     if found is None:
         return None
@@ -158,16 +158,16 @@ FUNCTIONS: dict[str, Callable[..., object]] = {"misfit": misfit, "matches": matc
 
 
 def main() -> None:
-    """Serve until stdin ends, which it does with the proxy."""
+    """Serve until stdin ends, as it does with the proxy."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the proxy's, which then ends us
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # kills us: nothing else stops a pattern
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process: nothing else stops a pattern
     _say(True, "ready")
     for line in sys.stdin:
         function, seconds, arguments = json.loads(line)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
             _say(True, FUNCTIONS[function](*arguments))
-        except Exception as error:  # of a library, at what nobody foresaw: named, not quoted
+        except Exception as error:  # an unforeseen one of a library: named, not quoted
             _say(False, type(error).__name__)
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 

@@ -1,2 +1,2 @@
-"""A judge: a model that grades answers in the background, on a sample, within a budget. Knows
-neither how it is called nor where its labels are kept."""
+"""A judge: a model that grades answers in the background, on a sample, within a budget. Independent
+of how it is called and where its labels are kept."""

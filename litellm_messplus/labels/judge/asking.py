@@ -1,4 +1,4 @@
-"""One grading: what it is expected to cost, asking the judge once, and logging what it said."""
+"""One grading: its expected cost, one call of the judge, and a log record of the result."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -25,19 +25,19 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.vocabulary import GradingStatus, LabelKind, Preferred
 
-# What asking a judge costs, in dollars, as it is expected before: by what the judge reads.
+# The expected cost of a call of a judge, in dollars, from the text that it will read.
 
 REST = 2_500
-"""Bytes that a judge reads beside the conversation (instructions and answers), before it has been
-asked."""
+"""Initial estimate of the bytes that a judge reads besides the conversation: instructions and
+answers."""
 
 
 class JudgeCost:
-    """The expected cost of asking one judge: its price, for the tokens of what it reads and for as
-    many as it usually writes. None while its price is unknown.
+    """The expected cost of a call of one judge: its price, for the tokens that it reads and those
+    that it usually writes. None while its price is unknown.
 
-    Tokens are estimated from the bytes of a text: how many bytes a token has differs far less
-    between scripts than how many characters.
+    Tokens are estimated from the bytes of a text: bytes per token differ far less between scripts
+    than characters per token.
     """
 
     def __init__(self, price: Price | None = None) -> None:
@@ -46,12 +46,12 @@ class JudgeCost:
         self._rest = RecentMean(REST)
 
     def of_request(self, prompt: str) -> float | None:
-        """Expect the cost for a request whose answers are unknown yet: they will be as long as
-        usual."""
+        """Expect the cost for a request with answers of the usual length, as they are unknown
+        yet."""
         return self._of(_shown(prompt) + self._rest.value)
 
     def of_messages(self, messages: Sequence[Message]) -> float | None:
-        """Expect the cost for what the judge is about to read."""
+        """Expect the cost of these messages."""
         return self._of(_read(messages))
 
     def learn(
@@ -61,8 +61,7 @@ class JudgeCost:
         prompt_tokens: int | None,
         completion_tokens: int | None,
     ) -> None:
-        """Learn from what the judge has read for a request, and has written, in tokens; None where
-        none were reported."""
+        """Learn from a grading's messages and its tokens read and written; None if not reported."""
         read = _read(messages)
         self._rest.add(max(read - _shown(prompt), 0.0))
         if prompt_tokens is not None and completion_tokens is not None:
@@ -80,7 +79,7 @@ def _read(messages: Sequence[Message]) -> int:
 
 
 def _shown(prompt: str) -> float:
-    """Count the bytes of a conversation that a judge gets to see: long ones are shortened."""
+    """Count the bytes of a conversation that a judge is shown: long ones are shortened."""
     return _bytes(prompt) * min(CONVERSATION_CHARACTERS / max(len(prompt), 1), 1.0)
 
 
@@ -88,12 +87,12 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-# What is asked about: the answers to one request.
+# The answers to one request that are graded.
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """An answer that the judge gets to see; whose it is stays here."""
+    """An answer that is shown to the judge, and its candidate, which is not shown."""
 
     call_id: str
     answer: Answer
@@ -102,31 +101,31 @@ class ShownAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ToGrade:
-    """A request with the answers that came in time; ``since`` is the loop's time of the first."""
+    """A request with the answers that came in time; ``since`` is the loop time of the first."""
 
     asked: Asked
     answers: tuple[ShownAnswer, ...]
     since: float
 
 
-# In which order the answers to a request are shown.
+# The order in which the answers to a request are shown.
 #
-# It hangs on ids alone, so whichever worker sees a request comes to the same, and neither the
-# client nor the answers have a say in it.
+# It depends on ids only, so it is the same on each worker, and neither the client nor the answers
+# influence it.
 
 
 def shuffled(seed: int, answers: Sequence[ShownAnswer]) -> tuple[ShownAnswer, ...]:
-    """Put the answers to one request in an order that says nothing of where they come from."""
+    """Put the answers to one request in an order independent of their candidates."""
     return tuple(sorted(answers, key=lambda shown: uniform(seed, "order", shown.call_id)))
 
 
-# How a judge is asked: whoever calls models hands this in.
+# The interface of a call of a judge, implemented outside this package.
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The text that a judge wrote, and what it took; ``cost`` in dollars, None where nobody knows
-    it."""
+    """The text that a judge wrote, with its cost and tokens; ``cost`` in dollars, None if
+    unknown."""
 
     text: str
     cost: float | None = None
@@ -135,18 +134,18 @@ class Reply:
 
 
 class JudgeRefusedError(Exception):
-    """The judge is there, and will never take this request: it is too long, or not allowed."""
+    """Error of a judge that is up, and will never take this request: too long, or not allowed."""
 
 
 class Ask(Protocol):
-    """A call that asks one judge once, without retries."""
+    """A single call of one judge, without retries."""
 
     async def __call__(
         self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
     ) -> Reply:
-        """Return the reply, by the JSON schema where the judge can be held to one.
+        """Return the reply, constrained to the JSON schema if the judge supports one.
 
-        Raises JudgeRefusedError, or any other Exception where asking later may do.
+        Raises JudgeRefusedError, or any other Exception if a later call may succeed.
         """
         ...
 
@@ -156,7 +155,7 @@ LONGEST_ERROR = 2000
 
 
 class Outcome(Enum):
-    """The results of asking: the judge answered, it will never take this request, or it was not
+    """The results of a call: the judge answered, will never take this request, or was not
     reached."""
 
     ANSWERED = auto()
@@ -166,8 +165,8 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JudgeSinks:
-    """The places where a judge's results go: verdicts as findings, gradings with their cost, and
-    counts."""
+    """The receivers of a judge's results: of verdicts as findings, of gradings with their cost, and
+    of counts."""
 
     report: ReportFinding
     write: WriteGrading
@@ -178,8 +177,7 @@ T = TypeVar("T")
 
 
 class Asking:
-    """The asking of one judge: once, counted in its budget, and logged. ``cost`` learns from each
-    time."""
+    """Calls of one judge, counted in its budget, and logged. ``cost`` learns from each call."""
 
     def __init__(
         self,
@@ -206,8 +204,8 @@ class Asking:
         answers: int,
         read: Callable[[str], T],
     ) -> T | Outcome:
-        """Ask the judge, and return what ``read`` makes of the reply; an outcome where it makes
-        nothing of it, or there is none. ``answers`` is how many are shown."""
+        """Call the judge, and return the reply as parsed by ``read``; an outcome if it cannot be
+        parsed, or there is none. ``answers`` is the number of answers shown."""
         log = _GradingLog(request, self.model, answers, self._sinks.write)
         grading, dollars = self._budget.begin(self.cost.of_messages(prompt) or 0.0), 0.0
         try:
@@ -245,26 +243,26 @@ class Asking:
 
 
 class Grades(Protocol):
-    """Labels the answers to one request by asking a judge; ``weight`` is what its findings count
-    now, 0 where they do not."""
+    """The method of labelling the answers to a request by a judge; ``weight`` is the current weight
+    of its findings, 0 if they do not count."""
 
     weight: float
 
     def at_once(self, request: ToGrade) -> ToGrade | None:
-        """Say what can be said without a judge; what is left to ask it, None where nothing is."""
+        """Report what needs no judge; return what is left to grade, None if nothing is."""
         ...
 
     def cost(self, request: ToGrade) -> float:
-        """Expect what asking about a request costs, in dollars; 0 while the price is unknown."""
+        """Expect the cost of grading a request, in dollars; 0 while the price is unknown."""
         ...
 
     async def grade(self, request: ToGrade) -> Outcome:
-        """Ask. Reports a finding for each answer, or none at all."""
+        """Call the judge. Reports a finding for each answer, or none at all."""
         ...
 
 
 class Grader:
-    """Grades each answer by the rubric."""
+    """The grader of each answer by the rubric."""
 
     def __init__(
         self,
@@ -281,15 +279,15 @@ class Grader:
         self._seed = seed
 
     def at_once(self, request: ToGrade) -> ToGrade | None:
-        """Leave the request to the judge: nothing can be said without it."""
+        """Leave the whole request to the judge."""
         return request
 
     def cost(self, request: ToGrade) -> float:
-        """Expect the cost of one prompt with all answers."""
+        """Expect the cost of one prompt with all answers, in dollars."""
         return self._asking.cost.of_messages(self._prompt(request, request.answers)) or 0.0
 
     async def grade(self, request: ToGrade) -> Outcome:
-        """Ask once, about all answers. Reports a finding for each answer, or none at all."""
+        """Call the judge once. Reports a finding for each answer, or none at all."""
         shown = shuffled(self._seed, request.answers)
         found = await self._asking.put(
             request,
@@ -321,7 +319,7 @@ class Grader:
 
 
 class _GradingLog:
-    """The record of one time that a judge was asked."""
+    """The log record of one call of a judge."""
 
     def __init__(self, request: ToGrade, judge: str, answers: int, write: WriteGrading) -> None:
         self._request = request

@@ -1,4 +1,4 @@
-"""What a judge may spend in a day (UTC)."""
+"""The budget of a judge for a day (UTC)."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -7,12 +7,12 @@ from itertools import count
 from litellm_messplus.runtime.purse import Purse
 
 LAG_SECONDS = 60.0
-"""Within which a grading is in the log: a log that lags behind gives nothing back."""
+"""Seconds until a grading is surely in the log; its settled cost stays reserved for so long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The spending of a day on grading: how often the judge was asked, and the dollars known of."""
+    """The spending of a day on grading: the number of calls of the judge, and the known dollars."""
 
     day: date
     gradings: int = 0
@@ -20,8 +20,8 @@ class Spent:
 
 
 class JudgeBudget:
-    """The gradings of a day, and its dollars where ``dollars`` limits them, shared by all workers.
-    The budget of a new day begins when the log is read next."""
+    """The gradings of a day, and its dollars if ``dollars`` limits them, shared by all workers. The
+    budget of a new day begins at the next read of the log."""
 
     def __init__(self, *, gradings: int, dollars: float | None) -> None:
         self.dollars = dollars
@@ -31,7 +31,7 @@ class JudgeBudget:
         self._numbers = count()
 
     def has_room(self, expected: float = 0.0) -> bool:
-        """Tell whether the judge may be asked once more, at an expected cost in dollars."""
+        """Tell whether the judge may be called once more, at an expected cost in dollars."""
         if self._gradings.left <= 0.0:
             return False
         return self.dollars is None or (self.left > 0.0 and self.left >= expected)
@@ -42,21 +42,21 @@ class JudgeBudget:
         return self._dollars.left
 
     def begin(self, expected: float = 0.0) -> str:
-        """Count that the judge is asked once more, whatever comes of it, and reserve the dollars
-        that it is expected to cost; return the name of that grading."""
+        """Count one more call of the judge, whatever its outcome, and reserve its expected dollars;
+        return the name of that grading."""
         name = str(next(self._numbers))
         self._gradings.reserve(name, 1.0)
         self._dollars.reserve(name, expected)
         return name
 
     def end(self, name: str, dollars: float = 0.0) -> None:
-        """Count what a grading did cost, in the place of what was expected."""
+        """Replace the expected cost of a grading by the actual one."""
         self._dollars.reserve(name, dollars)
         for purse in (self._gradings, self._dollars):
             purse.settled(name)
 
     def learn(self, logged: Spent, read_at: float, workers: int = 1) -> None:
-        """Learn what the log held at ``read_at`` of a day, and how many workers read it."""
+        """Learn a day's spending as logged at ``read_at``, and how many workers share the rest."""
         self._gradings.learn(self._most - logged.gradings, read_at, workers)
         if self.dollars is not None:
             self._dollars.learn(self.dollars - logged.dollars, read_at, workers)

@@ -1,5 +1,5 @@
-"""The judge as a label source: gathers the answers to a request, and has them labelled in the
-background, within bounds."""
+"""The judge as a label source: gathers the answers to a request, and labels them in the background,
+within limits."""
 
 import asyncio
 import logging
@@ -21,9 +21,9 @@ from litellm_messplus.runtime.tasks import Tasks
 # Gathering the answers to one request, so that they are graded together.
 
 GATHER_SECONDS = 60.0
-"""How long the answers that have come wait for the others: some calls never end."""
+"""Longest wait of answers for the others of their request: some calls never end."""
 REMEMBERED = 4096
-"""Requests of which a late answer is recognised as such."""
+"""Newest requests whose late answers are recognised."""
 
 
 @dataclass(slots=True)
@@ -36,10 +36,10 @@ class _Gathered:
 
 
 class Gatherer:
-    """The requests whose answers are gathered. Each is handed over to ``ready`` once, when all of
-    its calls have ended or the time is up.
+    """The requests whose answers are gathered. Each is passed to ``ready`` once, when all of its
+    calls have ended or the time is up.
 
-    Failed calls have nothing to show, and a request of which all calls failed is not handed over.
+    Failed calls are left out, and a request whose calls all failed is not passed on.
     """
 
     def __init__(self, ready: Callable[[ToGrade], None]) -> None:
@@ -52,11 +52,11 @@ class Gatherer:
         return len(self._open)
 
     def expects(self, request_id: str) -> bool:
-        """Tell whether an answer to it would be put to others."""
+        """Tell whether a request is still gathering answers."""
         return request_id in self._open
 
     def is_done(self, request_id: str) -> bool:
-        """Tell whether it was handed over or left out, so that a late answer comes to nothing."""
+        """Tell whether a request was passed on or left out, so that a late answer is dropped."""
         return request_id in self._done
 
     def add(self, call: AnsweredCall) -> None:
@@ -74,7 +74,7 @@ class Gatherer:
         self._done[request_id] = None
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Drop the requests that wait."""
         for gathered in self._open.values():
             gathered.timer.cancel()
         self._open.clear()
@@ -97,13 +97,12 @@ class Gatherer:
             self._ready(ToGrade(gathered.asked, tuple(gathered.answers), gathered.since))
 
 
-# Requests that wait to be graded: so many, and for so long.
+# Requests that wait to be graded, limited in number and time.
 
 
 class Backlog:
-    """A queue of requests to grade, in the order of arrival; one that failed goes behind the
-    others, so that it holds none of them up. ``left_out`` is called for each that has waited too
-    long."""
+    """A queue of requests to grade, in the order of arrival; one that failed is appended again, so
+    that it does not block the others. ``left_out`` is called for each that has waited too long."""
 
     def __init__(self, patience_seconds: float, left_out: Callable[[], None]) -> None:
         self._patience_seconds = patience_seconds
@@ -115,18 +114,18 @@ class Backlog:
         return len(self._waiting)
 
     def add(self, request: ToGrade) -> None:
-        """Put it behind all others."""
+        """Append a request."""
         self._waiting.append(request)
         self._filled.set()
 
     async def filled(self) -> None:
-        """Wait until there is one to take."""
+        """Wait until a request is queued."""
         while not self._waiting:
             self._filled.clear()
             await self._filled.wait()
 
     def take(self) -> ToGrade | None:
-        """Take the first that has not waited too long; None where there is none."""
+        """Take the first request that has not waited too long; None without any."""
         while self._waiting:
             request = self._waiting.popleft()
             if self._has_time(request):
@@ -135,21 +134,21 @@ class Backlog:
         return None
 
     def leave_out_the_late(self) -> None:
-        """Make room."""
+        """Leave out the requests that have waited too long, to make room."""
         in_time = deque(request for request in self._waiting if self._has_time(request))
         for _ in range(len(self._waiting) - len(in_time)):
             self._left_out()
         self._waiting = in_time
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Drop all requests."""
         self._waiting.clear()
 
     def _has_time(self, request: ToGrade) -> bool:
         return asyncio.get_running_loop().time() - request.since <= self._patience_seconds
 
 
-# Whether a judge answers. While it does not, it is asked again rarely, and once at a time.
+# Whether a judge answers. While it does not, it is retried rarely, with one call at a time.
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -157,7 +156,7 @@ LONGEST_PAUSE_SECONDS = 60.0
 
 class Availability:
     """The availability of a judge. Pauses double with every failure in a row; ``jitter`` in [0, 1)
-    takes up to half off, so that workers do not come back together."""
+    takes up to half off, so that workers do not retry together."""
 
     def __init__(self, jitter: Callable[[], float] = random.random) -> None:
         self._jitter = jitter
@@ -167,7 +166,7 @@ class Availability:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait until the judge may be asked: at once while it answers; else alone, and after the
+        """Wait until the judge may be called: at once while it answers; else alone, after the
         pause."""
         async with self._probing:
             await asyncio.sleep(max(0.0, self._next_probe - asyncio.get_running_loop().time()))
@@ -191,7 +190,7 @@ class Availability:
 logger = logging.getLogger("litellm_messplus")
 
 IsPaid = Callable[[Asked, float], bool]
-"""Tells whether a grading of a request is paid, which is expected to cost so many dollars."""
+"""Predicate of whether a grading of a request is paid, at its expected cost in dollars."""
 
 
 def _always(_asked: Asked, _dollars: float) -> bool:
@@ -199,19 +198,19 @@ def _always(_asked: Asked, _dollars: float) -> bool:
 
 
 WAITING = 1000
-"""Requests that may wait to be graded, in one worker; more are left out, and counted."""
+"""Most requests that wait to be graded in one worker; more are left out, and counted."""
 PATIENCE_SECONDS = 1800.0
-"""How long a request waits for a judge that fails, before it is left out: a longer outage is a
-day's, and its labels would come too late to matter."""
+"""Longest wait of a request for a failing judge: longer outages may last a day, and labels would
+come too late to matter."""
 CLOSE_SECONDS = 5.0
-"""How long a stop waits for the gradings under way."""
+"""Longest wait of a stop for the gradings in progress."""
 
 
 class Judge:
-    """The judge of one zoo: puts the answers to a request together, and has ``grades`` label them.
+    """The judge of one zoo: gathers the answers to a request, and labels them by ``grades``.
 
-    It grades requests whose labels are bought, and nothing before it has learned what the day has
-    cost so far. ``cost`` is what asking it is expected to cost.
+    It grades requests whose labels are bought, and none before it has learned the cost of the day
+    so far. ``cost`` is the expected cost of a call.
     """
 
     name = "judge"
@@ -248,7 +247,7 @@ class Judge:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait, for their answers or for the judge."""
+        """The number of requests that wait for their answers or for the judge."""
         return len(self._gatherer) + len(self._backlog)
 
     @property
@@ -257,27 +256,27 @@ class Judge:
         return self._counts
 
     def has_budget(self, dollars: float) -> bool:
-        """Tell whether it may be asked once more today, at that expected cost."""
+        """Tell whether it may be called once more today, at that expected cost in dollars."""
         return self._budget.has_room(dollars)
 
     def money(self) -> tuple[float, float] | None:
-        """Return the dollars that are left today for this worker, and those of the whole day for
-        all; None without a budget."""
+        """Return the dollars left today for this worker, and those of the whole day for all
+        workers; None without a budget."""
         day = self._budget.dollars
         return None if day is None else (self._budget.left, day)
 
     def ask_before(self, is_paid: IsPaid) -> None:
-        """Ask ``is_paid`` before each request is graded."""
+        """Query ``is_paid`` before each request is graded."""
         self._is_paid = is_paid
 
     def start(self) -> None:
-        """Begin grading, in the running event loop."""
+        """Start grading, in the running event loop."""
         for number in range(self._concurrent):
             self._workers.start(self._work(), f"judge-{self._zoo}-{number}")
 
     def learn(self, spent: Spent, agreement: Agreement, read_at: float, workers: int = 1) -> None:
-        """Learn what the log said at ``read_at``: what the day has cost so far, how the judge
-        agrees with users, and how many workers share what is left of the day."""
+        """Learn from the log at ``read_at``: the day's cost so far, the judge's agreement with
+        users, and the number of workers that share the rest of the day's budget."""
         self._budget.learn(spent, read_at, workers)
         counts = agreement.may_be(LEAST)
         if counts != self._counts:
@@ -287,7 +286,7 @@ class Judge:
         self._has_learned.set()
 
     def ended(self, call: AnsweredCall) -> None:
-        """Put the call to the others of its request, if its labels are bought."""
+        """Add the call to the others of its request, if its labels are bought."""
         request_id = call.asked.request_id
         if call.asked.label_probability is None:
             return
@@ -300,12 +299,12 @@ class Judge:
             self._counters.add("judge_queue_full")
 
     async def close(self) -> None:
-        """Let the gradings under way end, within moments; what waits is not graded."""
+        """Let the gradings in progress end, within `CLOSE_SECONDS`; drop waiting requests."""
         if self.waiting:
             logger.info("%s: %d requests are left ungraded at the stop", self._zoo, self.waiting)
         self._gatherer.close()
         self._backlog.clear()
-        await self._workers.close()  # nothing new; what they wait for goes on
+        await self._workers.close()  # no new gradings; those in progress go on
         await self._busy.close(CLOSE_SECONDS)
 
     def _has_room(self) -> bool:
@@ -324,17 +323,17 @@ class Judge:
             await self._backlog.filled()
             async with self._availability.turn():
                 grading = self._busy.start(self._grade_next(), f"grading-{self._zoo}")
-                if grading is not None:  # always: as many run as there are workers
+                if grading is not None:  # always: one per worker
                     await asyncio.wait([grading])
 
     async def _grade_next(self) -> None:
-        """Settle one request, or put it back."""
+        """Grade one request, or put it back."""
         request = self._next()
         if request is None:
             return
         try:
             outcome = await self._grades.grade(request)
-        except Exception:  # ours: the judge's own are outcomes
+        except Exception:  # our own: those of the judge are outcomes
             self._counters.failure("label_failures", f"the judge of {self._zoo} failed")
             return
         if outcome is Outcome.NOT_REACHED:
@@ -346,7 +345,7 @@ class Judge:
             self._left_out()
 
     def _next(self) -> ToGrade | None:
-        """Take the next request that can be paid for, now that its answers are known."""
+        """Take the next request that can be paid for, at its expected cost with the answers."""
         while (request := self._backlog.take()) is not None:
             cost = self._grades.cost(request)
             if self.has_budget(cost) and self._is_paid(request.asked, cost):

@@ -1,5 +1,5 @@
-"""Comparing the answers to a request with the largest candidate's: whether they say the same, and
-else which one a judge prefers."""
+"""Comparison of the answers to a request with the largest candidate's: whether they are the same,
+and else which one a judge prefers."""
 
 import json
 import logging
@@ -15,27 +15,27 @@ from litellm_messplus.labels.source import Answer, Finding, ReportFinding, ToolC
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import LabelKind, Preferred
 
-# Whether two answers say the same, so that no judge need compare them.
+# Whether two answers are the same, so that no judge need compare them.
 
 LONGEST = 50_000
-"""Characters of an answer that are looked at: of longer ones only the very same are the same."""
+"""Most characters of an answer that is normalised: longer ones must be identical."""
 SHORT = 80
-"""Characters of an answer of one line whose case and marks at the ends mean nothing."""
+"""Most characters of a one-line answer whose case and marks at the ends are ignored."""
 MARKS = " \t\"'`*_.,;:!?()[]"
 FENCE = "```"
 
 
 def are_same(first: Answer, second: Answer) -> bool:
-    """Tell whether both say the same words, the same JSON, and call the same tools with the same
-    arguments. What is neither words nor a call of a tool is not looked into."""
+    """Tell whether both have the same text or JSON, and call the same tools with the same
+    arguments. Answers with other parts are never the same."""
     if first.others or second.others or (first.refusal is None) != (second.refusal is None):
         return False
     return _same_calls(first.tool_calls, second.tool_calls) and _same_text(first.text, second.text)
 
 
 def normalised(text: str) -> str:
-    """Normalise Unicode form and drop spaces at the ends of lines; of a short line drop also case
-    and the marks around it."""
+    """Normalise Unicode form and drop spaces at the ends of lines; for a single short line also
+    drop case and the marks around it."""
     lines = [line.rstrip() for line in unicodedata.normalize("NFKC", text).strip().splitlines()]
     if len(lines) == 1 and len(lines[0]) <= SHORT:
         return " ".join(lines[0].casefold().split()).strip(MARKS)
@@ -63,7 +63,7 @@ def _call(call: ToolCall) -> tuple[str, str]:
 
 
 def _json(text: str) -> str | None:
-    """Write the object or list in one spelling, where the whole text is one, in a fence or not."""
+    """Write the object or list in canonical form, if the whole text is one, fenced or not."""
     bare = text.strip()
     if bare.startswith(FENCE) and bare.endswith(FENCE):
         bare = bare.removesuffix(FENCE).partition("\n")[2]
@@ -76,26 +76,26 @@ def _json(text: str) -> str | None:
     return json.dumps(found, sort_keys=True)
 
 
-# Else a judge compares them.
+# Otherwise a judge compares them.
 
 logger = logging.getLogger("litellm_messplus")
 
 SOURCE = "parity"
 MOST_BIAS = 0.3
-"""By how much more often the judge may prefer the answer that it is shown first to the other, or
-less, as a share; beyond, with 95 % confidence, its labels stop counting. A judge at 0.3 names one
-answer in two thirds of the pairs that it should call equal."""
+"""Largest bias of the judge towards either place, as a difference of shares; if it is larger with
+95 % confidence, its labels stop counting. A judge at 0.3 names one answer in two thirds of the
+pairs that it should call equal."""
 SCORES = {Preferred.FIRST: 1.0, Preferred.SECOND: -1.0, Preferred.NEITHER: 0.0}
-"""What a preference says of the first answer shown."""
+"""Score of the first answer shown, by preference."""
 
 
 class Comparer:
-    """An answer satisfies that is at least as good as the largest candidate's to the same request.
+    """Comparer that labels an answer satisfactory if it is at least as good as the largest's.
 
-    Where both say the same, no judge is asked. Else one compares the two blind, in both orders, and
-    what it says of the order cancels out. The largest's own answer satisfies by definition.
-    ``weight`` is what the findings count, 0 where the judge agrees too little with users; and they
-    count 0 while it prefers a place by more than `MOST_BIAS`.
+    If both are the same, no judge is called. Else a judge compares the two blind, in both orders,
+    so that its preference for a place cancels out. The largest's own answer satisfies by
+    definition. ``weight`` is that of the findings, 0 if the judge agrees too little with users;
+    findings also weigh 0 while it prefers a place by more than `MOST_BIAS`.
     """
 
     def __init__(
@@ -115,13 +115,13 @@ class Comparer:
         self._weights = 1.0, 1.0
 
     def learn(self, position: PositionBias, agreement: Agreement) -> None:
-        """Learn what the log says: which places the judge preferred, and what users said of the
-        answers that it compared too."""
+        """Learn from the log which places the judge preferred, and how users labelled the answers
+        that it compared."""
         self._weights = matching_weights(agreement)
         self._take(position)
 
     def at_once(self, request: ToGrade) -> ToGrade | None:
-        """Label the largest's answer and those that say the same; the others are left, with it."""
+        """Label the largest's answer and those equal to it; return the others, with it."""
         reference = self._reference(request)
         if reference is None:
             self._counters.add("parity_without_largest")
@@ -136,7 +136,7 @@ class Comparer:
         return replace(request, answers=(reference, *rest)) if rest else None
 
     def cost(self, request: ToGrade) -> float:
-        """Expect the cost of both orders of each answer and the reference."""
+        """Expect the cost of both orders of each answer and the reference, in dollars."""
         reference = self._reference(request)
         if reference is None:
             return 0.0
@@ -147,8 +147,8 @@ class Comparer:
         return sum(2.0 * (self._asking.cost.of_messages(each) or 0.0) for each in prompts)
 
     async def grade(self, request: ToGrade) -> Outcome:
-        """Ask twice about each answer, in either order; where that fails, of none that follows
-        anything is said."""
+        """Call the judge twice for each answer, once per order; a failure ends it without labels
+        for the rest."""
         reference = self._reference(request)
         if reference is None:
             return Outcome.ANSWERED
@@ -188,7 +188,7 @@ class Comparer:
         )
 
     def _reference(self, request: ToGrade) -> ShownAnswer | None:
-        """Find the largest candidate's answer, where it gave one."""
+        """Find the largest candidate's answer, if there is one."""
         return next((each for each in request.answers if each.candidate == self._largest), None)
 
     def _others(self, request: ToGrade) -> Iterator[ShownAnswer]:

@@ -1,5 +1,5 @@
-"""What judges read and write: the rubric, the conversation and the answers without their names; and
-what a reply says, a grade for each answer or which of two is better."""
+"""Prompts and replies of judges: the rubric, the conversation and the anonymous answers; and in a
+reply, a grade for each answer or which of two is better."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from litellm_messplus.prediction.encoder import Conversation, Turn, middle_left_
 from litellm_messplus.runtime.vocabulary import Preferred
 
 CONVERSATION_CHARACTERS = 32_000
-"""Of the conversation that are shown, some 8,000 tokens; the last turn before all else."""
+"""Most characters of the conversation shown, some 8,000 tokens; the last turn has priority."""
 HEAD_CHARACTERS = 4_000
-"""Of its beginning, where tools and the system's words stand, in what is shortened."""
+"""Most characters of its beginning, with tools and system prompt, if it is shortened."""
 FORM_CHARACTERS = 2_000
-"""Of what the request's parameters say of an answer's form."""
+"""Most characters of the request's parameters for the answer's form."""
 FORM_PARAMETERS = ("response_format", "text", "tool_choice")
 CUT = "The user limited the length of answers: that one ends in the middle is no fault of it."
 
@@ -44,7 +44,7 @@ A reason is one sentence of at most twenty words, and comes before its verdict."
 
 
 def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Message]:
-    """Write the judge's prompt; ``answers`` in the order in which they are shown."""
+    """Write the judge's prompt, with ``answers`` in the order in which they are shown."""
     mark, blocks = material(asked, answers, rubric)
     names = answer_names(len(answers))
     verdict = {"reason": "...", "satisfied": "true or false"}
@@ -57,8 +57,8 @@ def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Messa
 
 def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple[str, str]:
     """Put the conversation and the answers between marks, and return the mark too: it occurs in
-    none of them, nor in what is told ``beside``. That an answer was cut as its client asked is told
-    outside of them."""
+    none of them, nor in the text ``beside``. A length limit of the client that cut an answer is
+    stated outside of them."""
     conversation = _conversation(asked)
     said = [_said(answer) for answer in answers]
     mark = _mark(asked.request_id, [beside, conversation, *said])
@@ -73,15 +73,15 @@ def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple
 
 
 def schema(answers: int) -> Mapping[str, Any]:
-    """Build the JSON schema of the reply. A key for each answer, so that a judge held to it can
-    neither leave one out nor grade one twice; the reason first, for what is written then follows
+    """Build the JSON schema of the reply. It has a key for each answer, so that a judge held to it
+    can neither omit one nor grade one twice; the reason is first, so that the verdict follows from
     it."""
     names = answer_names(answers)
     return _object({name: _object(_VERDICT) for name in names})
 
 
 def answer_names(answers: int) -> tuple[str, ...]:
-    """Name the answers as we and the judge call them."""
+    """Return the names of the answers in prompt and reply."""
     return tuple(f"answer_{number}" for number in range(1, answers + 1))
 
 
@@ -98,15 +98,14 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _conversation(asked: Asked) -> str:
-    """Write the conversation, with whoever speaks before each turn."""
+    """Write the conversation, with each turn's role before it."""
     turns = [Turn(turn.role, f"[{turn.role}]\n{turn.text}") for turn in asked.conversation.turns]
     told = Conversation((*_required_form(asked), *turns), asked.conversation.tools)
     return shortened(told, CONVERSATION_CHARACTERS, HEAD_CHARACTERS)
 
 
 def _required_form(asked: Asked) -> Iterator[Turn]:
-    """Yield what the client demands of the answer's form beside the words, such as a JSON
-    schema."""
+    """Yield the answer's form that the client's parameters demand, such as a JSON schema."""
     form = {name: asked.parameters[name] for name in FORM_PARAMETERS if name in asked.parameters}
     if form:
         words = json.dumps(form, default=str, ensure_ascii=False)
@@ -115,15 +114,14 @@ def _required_form(asked: Asked) -> Iterator[Turn]:
 
 
 def _said(answer: Answer) -> str:
-    """Write an answer as text, whole: nothing is taken out of it."""
+    """Write an answer as text, unabridged."""
     calls = [f"[calls {call.name} with {call.arguments}]" for call in answer.tool_calls]
     refusal = [f"[refuses: {answer.refusal}]"] if answer.refusal else []
     return "\n".join(part for part in (answer.text, *refusal, *calls) if part)
 
 
 def _mark(request_id: str, texts: Sequence[str]) -> str:
-    """Choose letters that occur in none of the texts, so that none of them can end its own
-    block."""
+    """Choose a mark that occurs in none of the texts, so that none can end its own block."""
     marks = (
         blake2b(f"{request_id}\0{number}".encode(), digest_size=6).hexdigest() for number in count()
     )
@@ -134,17 +132,18 @@ def _block(mark: str, name: str, text: str) -> str:
     return f"<{mark} {name}>\n{text}\n</{mark} {name}>"
 
 
-# Reading a judge's reply: one verdict for each answer, or nothing at all.
+# Reading a judge's reply: a verdict for each answer, or none at all.
 
 LONGEST_REPLY = 100_000
-"""Characters; a judge that writes more has lost its way."""
+"""Most characters of a reply; a judge that writes more has failed."""
 MOST_OBJECTS = 50
-"""That are tried: reading must not keep the event loop, whatever was written."""
+"""Most objects that are parsed: reading must not block the event loop, whatever was written."""
 BEGINNING = re.compile(r'\{\s*"answer_\d+"\s*:')
 
 
 class NonsenseError(ValueError):
-    """The reply holds no verdicts. Its words are not in the message: they may be a user's."""
+    """Error of a reply without verdicts. The message does not quote it: its words may be a
+    user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +157,8 @@ class Grade:
 def grades(reply: str, answers: int) -> tuple[Grade, ...]:
     """Read the verdicts in the order in which the answers were shown.
 
-    Whatever stands around the JSON (a code fence, thoughts, politeness) is passed over. Raises
-    NonsenseError unless there is exactly one verdict for each answer, and no two that differ.
+    Text around the JSON (a code fence, thoughts, politeness) is skipped. Raises NonsenseError
+    unless there is exactly one verdict for each answer, without contradiction.
     """
     found = [_grades(value, answers) for value in json_objects(reply, BEGINNING)]
     read = [every for every in found if every is not None]
@@ -175,7 +174,7 @@ def _values(every: tuple[Grade, ...]) -> list[float]:
 
 
 def json_objects(text: str, beginning: re.Pattern[str]) -> Iterator[Any]:
-    """Find the JSON objects in a text that begin so, none of them inside another.
+    """Find the JSON objects in a text with that beginning, none of them inside another.
 
     Raises NonsenseError for a text that is too long.
     """
@@ -194,7 +193,7 @@ def json_objects(text: str, beginning: re.Pattern[str]) -> Iterator[Any]:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse equal keys: Python takes the last of two, and that is a second verdict in secret."""
+    """Refuse duplicate keys: Python takes the last of two, which would hide a second verdict."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else {}
 
@@ -209,8 +208,8 @@ def _grades(value: Any, answers: int) -> tuple[Grade, ...] | None:
 
 
 def _grade(verdict: Any) -> Grade | None:
-    """Read a grade from `{"reason": ..., "satisfied": true}`; a judge that no schema holds may give
-    a number."""
+    """Read a grade from `{"reason": ..., "satisfied": true}`; a judge without a schema may give a
+    number."""
     if not isinstance(verdict, Mapping):
         return None
     satisfied, reason = verdict.get("satisfied"), verdict.get("reason")
@@ -219,7 +218,7 @@ def _grade(verdict: Any) -> Grade | None:
     return Grade(float(satisfied), reason if isinstance(reason, str) and reason else None)
 
 
-# Two answers to compare, and which one a judge prefers.
+# The prompt that compares two answers, and the preference in the reply.
 
 COMPARE = """\
 Two assistants answered a user. Say which answer serves the user better, or that neither does.
@@ -249,12 +248,12 @@ PREFERENCE: Mapping[str, Any] = {
     "required": ["reason", "better"],
     "additionalProperties": False,
 }
-"""JSON schema of the reply; the reason first, for what is written then follows it."""
+"""JSON schema of the reply; the reason is first, so that the preference follows from it."""
 PREFERENCE_BEGINNING = re.compile(r'\{\s*"(?:reason|better)"\s*:')
 
 
 def comparison(asked: Asked, first: Answer, second: Answer) -> list[Message]:
-    """Write the judge's prompt, with the answers in the order in which they are shown."""
+    """Write the judge's prompt of a comparison, with the answers in the order shown."""
     mark, blocks = material(asked, [first, second])
     return [
         {"role": "system", "content": COMPARE.format(mark=mark)},

@@ -1,9 +1,8 @@
-"""What a deployment can take: as the operator says, as LiteLLM's price map says, as it has shown.
+"""Capabilities of a deployment: by the operator, by LiteLLM's price map, or by its own answers.
 
-Three values: yes, no, and unknown. What `model_info` says counts first. What an endpoint refuses
-comes next, then what the price map says of the model. Of images, audio, video and files a model
-that the map knows can take those that it names; of all else the map leaves much out, so what it
-does not say is unknown.
+Three values: yes, no, and unknown. `model_info` counts first, then refusals by the endpoint, then
+the price map. The map's list of images, audio, video and files is complete for a model that it has;
+it omits much of everything else, which is then unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,17 +27,17 @@ KEYS = {
     Capability.JSON_SCHEMA: ("supports_response_schema",),
     Capability.REASONING: ("supports_reasoning",),
 }
-"""LiteLLM's names, in `model_info` and in its price map; the first is the one to write."""
+"""LiteLLM's keys, in `model_info` and in its price map; operators write the first."""
 REMEMBERED = 4096
-"""Deployments whose capabilities are kept, the newest: reading one takes 0.2 ms."""
+"""Newest deployments whose capabilities are kept: reading one takes 0.2 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """The capabilities of a deployment as they are known before any call. ``own`` is from
-    `model_info`, ``mapped`` from the price map; what is in neither is unknown. ``window`` is how
-    many tokens a prompt may have, None where nobody says; ``takes_answer_format`` is False where
-    LiteLLM would refuse `response_format`, or drop the deployment for it."""
+    """The capabilities of a deployment as known before any call. ``own`` is from `model_info`,
+    ``mapped`` from the price map; a capability in neither is unknown. ``window`` is the most tokens
+    of a prompt, None if unknown; ``takes_answer_format`` is False if LiteLLM would refuse
+    `response_format`, or drop the deployment for it."""
 
     own: Mapping[Capability, Answer]
     mapped: Mapping[Capability, Answer]
@@ -48,8 +47,8 @@ class Stated:
 
 
 class Capabilities:
-    """The capabilities of the deployments that LiteLLM's router shows; one that it replaces is read
-    anew."""
+    """The capabilities of the deployments that LiteLLM's router shows; a replaced one is read
+    again."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._stated: Bounded[str, tuple[Deployment, Stated]] = Bounded(remembered)
@@ -58,11 +57,11 @@ class Capabilities:
         return len(self._stated)
 
     def known(self, identity: str) -> tuple[Deployment, Stated] | None:
-        """Return the deployment of that id and what is stated of it, where it was seen."""
+        """Return the deployment of that id and its stated capabilities, if it was seen."""
         return self._stated.get(identity)
 
     def of(self, deployment: Deployment, router: Any) -> Stated:
-        """Return what is stated of a deployment; ``router`` is LiteLLM's."""
+        """Return the stated capabilities of a deployment; ``router`` is LiteLLM's."""
         identity = deployment_id(deployment)
         known = self._stated.get(identity)
         if known is not None and known[0] is deployment:
@@ -73,14 +72,14 @@ class Capabilities:
 
 
 def warm_up(model_list: Sequence[Deployment]) -> None:
-    """Read deployments once before anybody waits: LiteLLM loads much of a provider when it is
-    asked."""
+    """Read deployments once before the first request: LiteLLM loads much of a provider on first
+    use."""
     for deployment in model_list:
         read_stated(deployment, None)
 
 
 def read_stated(deployment: Deployment, router: Any) -> Stated:
-    """Read what the configuration and the price map say of a deployment."""
+    """Read a deployment's capabilities from the configuration and the price map."""
     params = deployment["litellm_params"]
     region = params.get("region_name")
     return Stated(
@@ -93,7 +92,7 @@ def read_stated(deployment: Deployment, router: Any) -> Stated:
 
 
 def _named(source: Mapping[str, Any]) -> dict[Capability, Answer]:
-    """Return what the keys of LiteLLM say outright."""
+    """Return the capabilities that LiteLLM's keys state explicitly."""
     return {
         capability: Answer.YES if said else Answer.NO
         for capability, keys in KEYS.items()
@@ -109,9 +108,9 @@ def _mapped(entry: Mapping[str, Any]) -> dict[Capability, Answer]:
 
 
 def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
-    """Return the price map's own entry of the model; empty for one that it does not have.
+    """Return the price map's own entry of the model; empty if it has none.
 
-    LiteLLM's router gives every model that it serves an entry, without a mode or a provider.
+    LiteLLM's router adds an entry without a mode or provider for every model that it serves.
     """
     params = deployment["litellm_params"]
     base = model_info(deployment).get("base_model") or params.get("base_model")
@@ -121,16 +120,16 @@ def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
         )
         found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
         entry = litellm.model_cost.get(found["key"]) or {}
-    except Exception:  # it raises a bare Exception for a model that it does not know
+    except Exception:  # a bare Exception for an unknown model
         return {}
     return entry if entry.get("mode") and entry.get("litellm_provider") else {}
 
 
 def _window(deployment: Deployment, router: Any) -> int | None:
-    """Read it as LiteLLM's own check of the context does."""
+    """Read the context window as LiteLLM's own check does."""
     try:
         found = router_model_info(router, deployment)
-    except Exception:  # it raises a bare Exception for a model that it does not know
+    except Exception:  # a bare Exception for an unknown model
         return None
     window = found.get("max_input_tokens")
     return window if isinstance(window, int) else None
@@ -144,22 +143,22 @@ def _takes_answer_format(deployment: Deployment) -> bool:
             base or params["model"], params.get("custom_llm_provider"), params.get("api_base")
         )
         supported = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider)
-    except Exception:  # it raises a bare Exception for a model that it does not know
+    except Exception:  # a bare Exception for an unknown model
         return True
     return supported is None or "response_format" in supported
 
 
-# What endpoints refuse: learned from their answers, for a while.
+# Refusals by endpoints: learned from their answers, and kept for an hour.
 #
-# A refusal (400 or 422) does not say what was refused, so it counts against all that the request
-# asked for and nobody has stated. A success with it ends the count.
+# A refusal (400 or 422) does not name its cause, so it counts against every capability that the
+# request needs and no configuration states. A success with a capability resets its count.
 
 REFUSALS = 3
-"""In a row, from which on a deployment is taken not to be able to."""
+"""Refusals in a row after which a deployment is assumed to lack a capability."""
 REFUSING_SECONDS = 3600.0
-"""How long it is; then it is tried again."""
+"""Seconds of that assumption; then the deployment is tried again."""
 WATCHED = 4096
-"""Pairs of deployment and capability that are counted, the newest."""
+"""Newest pairs of deployment and capability that are counted."""
 
 
 @dataclass(slots=True)
@@ -169,7 +168,7 @@ class _Refusing:
 
 
 class Refusals:
-    """One a worker; ``now`` is in seconds of a clock that does not go back."""
+    """The refusals that one worker saw; ``now`` is in seconds of a monotonic clock."""
 
     def __init__(self, watched: int = WATCHED) -> None:
         self._refusing: Bounded[tuple[str, Capability], _Refusing] = Bounded(watched)
@@ -180,7 +179,7 @@ class Refusals:
     def refused(
         self, identity: str, capabilities: Iterable[Capability], now: float
     ) -> list[Capability]:
-        """Count a refusal against each; returns those that it was one too many for."""
+        """Count a refusal against each; returns the capabilities that reach `REFUSALS` by it."""
         learned = []
         for capability in capabilities:
             found = self._refusing.newest((identity, capability), _Refusing)
@@ -191,11 +190,11 @@ class Refusals:
         return learned
 
     def succeeded(self, identity: str, capabilities: Iterable[Capability]) -> None:
-        """Count nothing against these any more: it can take them after all."""
+        """Reset the counts of these capabilities: the deployment can take them."""
         for capability in capabilities:
             self._refusing.pop((identity, capability), None)
 
     def denies(self, identity: str, capability: Capability, now: float) -> bool:
-        """Return whether it is taken not to be able to."""
+        """Return whether the deployment is assumed to lack the capability."""
         found = self._refusing.get((identity, capability))
         return found is not None and found.until > now

@@ -1,4 +1,4 @@
-"""One of LiteLLM's deployments, in `model_list` or as its router shows it; and whose it is."""
+"""One of LiteLLM's deployments, from `model_list` or its router: its candidate, order and zoo."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -16,12 +16,12 @@ Deployment = Mapping[str, Any]
 
 
 def model_info(deployment: Deployment) -> Mapping[str, Any]:
-    """Return LiteLLM's `model_info` of a deployment, empty where it has none."""
+    """Return LiteLLM's `model_info` of a deployment, empty if it has none."""
     return deployment.get("model_info") or {}
 
 
 def own_info(deployment: Deployment) -> Mapping[str, Any]:
-    """Return what `model_info.messplus` says; it stands there because LiteLLM sends unknown params
+    """Return `model_info.messplus`; it is kept there because LiteLLM sends unknown params
     upstream."""
     return model_info(deployment).get("messplus") or {}
 
@@ -32,42 +32,41 @@ def deployment_id(deployment: Deployment) -> str:
 
 
 def candidate_of(deployment: Deployment) -> str:
-    """Return the candidate that a deployment is a replica of: one model, however often it is
-    served.
+    """Return the candidate that a deployment is a replica of: one model, served any number of
+    times.
 
     Deployments of one `litellm_params.model` are replicas; `model_info.messplus.candidate` names
-    the candidate where the models are spelled differently, or must be kept apart.
+    the candidate if the models are spelled differently, or must be kept apart.
     """
     named = own_info(deployment).get("candidate")
     return str(named or deployment["litellm_params"]["model"])
 
 
 def upstream_model(deployment: Deployment) -> str:
-    """Return the name by which the endpoint knows the model: without LiteLLM's prefix of the
-    provider."""
+    """Return the model's name at the endpoint, without LiteLLM's provider prefix."""
     params = deployment["litellm_params"]
     try:
         model, _, _, _ = litellm.get_llm_provider(
             params["model"], params.get("custom_llm_provider")
         )
-    except Exception:  # it raises a bare Exception for a model that it does not know
+    except Exception:  # a bare Exception for an unknown model
         return str(params["model"])
     return str(model)
 
 
 def place_of(deployment: Deployment) -> str:
-    """Say where it stands in the configuration, for messages."""
+    """Return the deployment's place in the configuration, for messages."""
     name, model = deployment.get("model_name"), deployment["litellm_params"]["model"]
     return f"model_list, {name} ({model})"
 
 
-# A decision as LiteLLM's router understands it: copies of the deployments with an `order`.
+# A decision in the form of LiteLLM's router: copies of the deployments with an `order`.
 #
 # The deployments are ranked, not narrowed: the filters that LiteLLM runs after ours (tags, context
 # window) still apply, and replicas of the best candidate stay load-balanced.
 
 RANKS = 10_000
-"""More than a zoo has candidates: the user's own `order` counts first, our rank within it."""
+"""Upper bound on a zoo's candidates: the user's own `order` counts first, our rank within it."""
 
 
 def ranked(
@@ -77,10 +76,10 @@ def ranked(
     barred: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Copy all deployments, best first by `order`; those ``tried`` before come last, and behind
-    them those that are ``barred``, whatever the user's own order of them.
+    them those that are ``barred``, whatever the user's own `order`.
 
-    ``tried`` and ``barred`` hold deployment ids. A deployment of a candidate outside the ranking
-    keeps its place behind the ranked ones.
+    ``tried`` and ``barred`` hold deployment ids. Candidates outside the ranking stay behind the
+    ranked ones.
     """
     place = {candidate: rank for rank, candidate in enumerate(ranking, start=1)}
     orders = [_user_order(deployment) for deployment in deployments] if barred else [0]
@@ -99,8 +98,8 @@ def ranked(
 
 
 def led_by(ranked: Sequence[Deployment], identity: str) -> list[Deployment]:
-    """Put the deployment with that id before all others that are ranked, whatever the user's own
-    order: its state, or its cache, is there and nowhere else."""
+    """Put the deployment with that id first, whatever the user's own order: only it has the state
+    or the cache."""
     first = min(map(_user_order, ranked), default=0) - 1
     return [
         _with_order(deployment, first) if deployment_id(deployment) == identity else deployment
@@ -116,8 +115,8 @@ def best_of_order(
 ) -> Sequence[Deployment]:
     """Return the best candidate within one of the user's own orders, to which LiteLLM falls back.
 
-    Where all of that order are ``barred``, those that are not are given it: a request must not go
-    to what cannot take it because another failed.
+    If all of that order are ``barred``, the others get that order: a failure elsewhere must not
+    send a request to a deployment that cannot take it.
     """
     able = [deployment for deployment in deployments if deployment_id(deployment) not in barred]
     allowed = [deployment for deployment in able if _user_order(deployment) == order]
@@ -130,20 +129,20 @@ def best_of_order(
     return allowed or list(deployments)
 
 
-# A call of our own is for one candidate: an exploration, or a judge.
+# Our own calls, of an exploration or a judge, are for one candidate.
 
 exploration_target: ContextVar[str | None] = ContextVar("exploration_target", default=None)
-"""Set in the context of an exploration call: our own filter then keeps that candidate only."""
+"""Candidate of an exploration call, set in its context: our own filter keeps that one only."""
 exploration_barred: ContextVar[frozenset[str]] = ContextVar(
     "exploration_barred", default=frozenset()
 )
-"""Ids of deployments that cannot take the request, which an exploration call passes by."""
+"""Ids of deployments that cannot take the request, which an exploration call skips."""
 
 
 def only(
     deployments: Sequence[Deployment], candidate: str, barred: Collection[str] = ()
 ) -> list[Deployment]:
-    """Return the deployments of one candidate, for an exploration call; none that is ``barred``."""
+    """Return the deployments of one candidate that are not ``barred``, for an exploration call."""
     return [
         deployment
         for deployment in deployments
@@ -152,18 +151,18 @@ def only(
 
 
 def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[Deployment]:
-    """Return the deployment with that id alone; all of them where it is not there."""
+    """Return only the deployment with that id; all of them if it is not there."""
     found = [deployment for deployment in deployments if deployment_id(deployment) == identity]
     return found or deployments
 
 
 def is_of_order(deployment: Deployment, order: int) -> bool:
-    """Tell whether the user has given a deployment that `order`."""
+    """Tell whether a deployment has that `order` in the user's configuration."""
     return _user_order(deployment) == order
 
 
 def first(deployments: Sequence[Deployment]) -> Deployment:
-    """Return the one that LiteLLM tries first, by `order`, as far as its own filters keep it."""
+    """Return the deployment that LiteLLM tries first, by `order`, if its own filters keep it."""
     return min(deployments, key=_user_order)
 
 
@@ -189,15 +188,15 @@ def routing_groups(router_settings: Mapping[str, Any]) -> dict[str, tuple[str, .
 
 
 def is_a_teams(deployment: Deployment) -> bool:
-    """Tell whether LiteLLM serves it to one team alone."""
+    """Tell whether LiteLLM serves a deployment to one team only."""
     return model_info(deployment).get("team_id") is not None
 
 
 def members(
     zoo: str, settings: ZooSettings, model_list: Sequence[Deployment], groups: Groups
 ) -> list[Deployment]:
-    """Find the deployments of a zoo. As at LiteLLM, a `model_name` goes before a routing group of
-    that name."""
+    """Find the deployments of a zoo. As in LiteLLM, a `model_name` takes precedence over a routing
+    group of that name."""
     return list(_members(zoo, settings, model_list, groups))
 
 
@@ -215,19 +214,19 @@ def _members(
 
 
 def member_groups(zoo: str, model_list: Sequence[Deployment], groups: Groups) -> tuple[str, ...]:
-    """Name the model groups that a zoo is made of; none where it is a `model_name` itself."""
+    """Name the model groups that a zoo consists of; none if it is a `model_name` itself."""
     is_a_name = any(each.get("model_name") == zoo for each in model_list if not is_a_teams(each))
     return () if is_a_name else tuple(groups.get(zoo, ()))
 
 
 def befores(zoo: Zoo) -> tuple[str, ...]:
-    """Name what may have served before, beside LiteLLM's choice among all of a zoo: its candidates,
-    and the groups that it is made of."""
+    """Name what may have served before, other than LiteLLM's choice within the zoo: its candidates,
+    and the groups that it consists of."""
     return (*zoo.candidates, *map(group_value, zoo.groups))
 
 
 def of_group(deployments: Sequence[Deployment], group: str) -> list[Deployment]:
-    """Find the deployments of one model group, among those of a zoo that is made of several."""
+    """Find the deployments of one model group, in a zoo that consists of several."""
     return [each for each in deployments if each.get("model_name") == group]
 
 

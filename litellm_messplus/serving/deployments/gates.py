@@ -1,9 +1,9 @@
-"""Gates: which healthy deployments can take a request, asked before the candidates are ranked.
+"""Gates: which healthy deployments can take a request, checked before the candidates are ranked.
 
-What is stated of a deployment and what it has refused answer for images, tools and the like; its
-region and its window are compared; where LiteLLM filters by tags, its own filter says what they
-leave. Where asking fails, the failure is counted, and the largest healthy candidate serves: it can
-take the most.
+Images, tools and the like are checked against a deployment's stated capabilities and its past
+refusals; its region and its context window are compared; where LiteLLM filters by tags, its own
+filter decides. If the check itself fails, the failure is counted, and the largest healthy candidate
+serves, as it can take the most.
 """
 
 import asyncio
@@ -52,19 +52,19 @@ from litellm_messplus.settings.zoo import Zoo
 logger = logging.getLogger("litellm_messplus")
 
 TOKENS_BESIDE = 64
-"""Of each message, at most, beside its words: role, name, ids of tool calls."""
+"""Most tokens of a message in addition to its words: role, name, ids of tool calls."""
 TOKENS_ATTACHED = 1600
-"""Of each image, at most, at the public providers; nobody can say it of sound and files."""
+"""Most tokens of an image at the public providers; unknown for sound and files."""
 REFUSED = frozenset({400, 422})
-"""How endpoints answer what they cannot take."""
+"""HTTP statuses of endpoints for requests that they cannot take."""
 OF_ITS_OWN = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolationError)
-"""Refusals that say themselves what they are about."""
+"""Refusals that state their own cause, so no capability is to blame."""
 
 
 @dataclass(slots=True)
 class Needs:
-    """The needs of a request, kept for its further attempts. ``most_tokens`` is what its prompt
-    can come to at most, ``tokens`` what was counted, where that had to be."""
+    """The needs of a request, kept for its further attempts. ``most_tokens`` is an upper bound on
+    its prompt's tokens, ``tokens`` the exact count, if one was needed."""
 
     requirements: Requirements
     most_tokens: int
@@ -73,9 +73,9 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The outcome of asking. ``barred`` are the ids of the deployments that come last, ``eligible``
-    the candidates that have another one, None where all have; ``why`` names what told them
-    apart."""
+    """The outcome of the gates. ``barred`` are the ids of the deployments that are ranked last,
+    ``eligible`` the candidates that have another one, None if all have; ``why`` names the needs
+    that decided."""
 
     barred: frozenset[str] = frozenset()
     eligible: frozenset[str] | None = None
@@ -83,11 +83,11 @@ class Admission:
 
 
 OPEN = Admission()
-"""Everybody is eligible."""
+"""Admission of every deployment."""
 
 
 class Gates:
-    """One a worker. ``count_seconds`` is how long a request waits until its tokens are counted."""
+    """One worker's gates. ``count_seconds`` limits the wait of a request for its token count."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Gates:
         self._refusals = Refusals()
 
     def needs(self, request: IncomingRequest) -> Needs:
-        """Read what a request asks for."""
+        """Read the needs of a request."""
         return Needs(read_requirements(request), _most_tokens(request))
 
     async def admit(
@@ -116,8 +116,8 @@ class Gates:
         deployments: Sequence[Deployment],
         tried: Collection[str] = (),
     ) -> Admission:
-        """Ask every healthy deployment of a group; those of a zoo without gates, which has no
-        ``needs``, are not asked. ``tried`` are the ids of those that have failed this request."""
+        """Check every healthy deployment of a group; a zoo without gates has no ``needs``, and all
+        of its deployments pass. ``tried`` are the ids of those that have failed this request."""
         if needs is None or len(deployments) < 2:
             return OPEN
         try:
@@ -131,7 +131,7 @@ class Gates:
             return _largest_alone(zoo, deployments, tried)
 
     def failed(self, identity: object, error: object, needs: Needs | None) -> None:
-        """Learn from a call that ended without an answer, at the deployment of that id."""
+        """Learn from a call to the deployment of that id that ended without an answer."""
         known = self._capabilities.known(str(identity))
         is_refusal = getattr(error, "status_code", None) in REFUSED
         if needs is None or known is None or not is_refusal or isinstance(error, OF_ITS_OWN):
@@ -157,7 +157,7 @@ class Gates:
     async def answers(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
     ) -> dict[str, dict[str, Answer]]:
-        """Return what each deployment says to each thing that is asked for, by its id."""
+        """Return the answer of each deployment to each need of the request, by deployment id."""
         router = self._router()
         stated = [self._capabilities.of(deployment, router) for deployment in deployments]
         tokens = await self._tokens(request, needs, stated, router)
@@ -173,8 +173,8 @@ class Gates:
     def _takes_all(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
     ) -> bool:
-        """Return whether nothing can tell the deployments apart, as for most requests: so they do
-        not pay for being asked."""
+        """Return whether every deployment takes the request, as for most requests, which then skip
+        the check of each."""
         required, router = needs.requirements, self._router()
         return (
             required.are_words_alone
@@ -200,7 +200,7 @@ class Gates:
     def _answers(
         self, identity: str, stated: Stated, required: Requirements, tokens: float
     ) -> Iterator[tuple[str, Answer]]:
-        """Yield what one deployment says, by what is asked for."""
+        """Yield the answers of one deployment, each with the name of the need."""
         now = self._clock()
         for capability in required.capabilities:
             yield capability.value, self._can_take(identity, stated, capability, now)
@@ -213,9 +213,9 @@ class Gates:
     def _can_take(
         self, identity: str, stated: Stated, capability: Capability, now: float
     ) -> Answer:
-        """Return what the operator says, else what the endpoint refuses, else what the price map
-        says; of what is unknown, a modality is tried only where nobody is known to take it, all
-        else at once."""
+        """Return what the operator states, else a refusal by the endpoint, else what the price map
+        states. An unknown modality is tried only if no deployment is known to take it, any other
+        unknown at once."""
         own = stated.own.get(capability)
         if own is not None:
             return own
@@ -227,7 +227,7 @@ class Gates:
     async def _tokens(
         self, request: IncomingRequest, needs: Needs, stated: Sequence[Stated], router: Any
     ) -> float:
-        """Return what the prompt comes to at most, where that fits everywhere; else count it as
+        """Return the upper bound on the prompt's tokens if it fits everywhere; else count them as
         LiteLLM does, in a thread."""
         if needs.tokens is not None:
             return needs.tokens
@@ -241,14 +241,14 @@ class Gates:
                 needs.tokens = await asyncio.to_thread(
                     counted_tokens, router, request.messages, request.kwargs
                 )
-        except Exception:  # what clients send need not be countable
+        except Exception:  # clients may send what cannot be counted
             self._counters.add("prompts_uncounted")
             return needs.most_tokens / CHARACTERS_PER_TOKEN
         return needs.tokens
 
 
 def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:
-    """Return whether the prompt fits everywhere, however many tokens it comes to."""
+    """Return whether the upper bound on the prompt's tokens fits every context window."""
     answer_tokens = needs.requirements.answer_tokens
     return all(
         each.window is None or fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES
@@ -268,14 +268,14 @@ def _largest_alone(
 
 
 def _eligible(deployments: Sequence[Deployment], admitted: frozenset[str]) -> frozenset[str] | None:
-    """Return the candidates with a deployment that is admitted; None where all have one."""
+    """Return the candidates with a deployment that is admitted; None if all have one."""
     everyone = {candidate_of(each) for each in deployments}
     found = {candidate_of(each) for each in deployments if deployment_id(each) in admitted}
     return None if found == everyone else frozenset(found)
 
 
 def _most_tokens(request: IncomingRequest) -> int:
-    """Return the most tokens that a prompt can come to: each has a byte or more."""
+    """Return an upper bound on a prompt's tokens: each has a byte or more."""
     conversation = request.conversation
     text = conversation.text
     words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
@@ -286,18 +286,18 @@ def _most_tokens(request: IncomingRequest) -> int:
 
 
 def _bytes_of(tools: Any) -> int:
-    """Return how many bytes tools have at most, in a fifth of the time that JSON takes."""
+    """Return an upper bound on the bytes of tools, in a fifth of the time that JSON takes."""
     try:
         return len(marshal.dumps(tools, 2))  # version 2 writes what is repeated each time
-    except ValueError:  # it holds something that no client can have sent
+    except ValueError:  # it holds a value that no client can have sent
         return len(json.dumps(tools, default=str))
 
 
 async def _tagged(
     request: IncomingRequest, deployments: Sequence[Deployment], router: Any
 ) -> set[int]:
-    """Return which of them LiteLLM's filter by tags keeps: all where it is off. Where it refuses
-    the request it will do so after us, and in its own words: then all are kept here."""
+    """Return the deployments that LiteLLM's filter by tags keeps: all if it is off. If it refuses
+    the request, all are kept here: it will refuse again after us, in its own words."""
     if not may_filter_by_tags(router, deployments, request.kwargs):
         return set(map(id, deployments))
     try:

@@ -1,4 +1,4 @@
-"""Which candidate stands behind LiteLLM's id of a deployment, at which price, measured where."""
+"""Candidate, price and energy source of each deployment, by LiteLLM's id."""
 
 import logging
 from collections import defaultdict
@@ -33,20 +33,20 @@ logger = logging.getLogger("litellm_messplus")
 
 
 REMEMBERED = 4096
-"""Deployments of a zoo that are remembered, the newest: late log events name some that are gone."""
+"""Newest deployments of a zoo that are remembered: late log events name some that are gone."""
 
 
 class DeploymentIndex:
-    """The deployments by LiteLLM's id, learned from what LiteLLM shows us: its ids exist only once
-    the router has been built."""
+    """The deployments by LiteLLM's id, learned from its router: the ids exist only once the router
+    has been built."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        """By zoo and id: a fallback may go from one zoo to another."""
+        """Candidates by zoo and deployment id: a fallback may go from one zoo to another."""
         self.prices: dict[str, DeploymentPrice] = {}
         self.measured: dict[str, MeasuredDeployment] = {}
         self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        """Ids by zoo and candidate."""
+        """Deployment ids by zoo and candidate."""
         self._remembered = remembered
         self._shown: defaultdict[str, dict[str, Deployment]] = defaultdict(dict)
 
@@ -55,11 +55,10 @@ class DeploymentIndex:
         return self.candidates_of[zoo].get(deployment or "")
 
     def see(self, zoo: str, deployments: Iterable[Deployment], settings: ZooSettings) -> bool:
-        """Remember the deployments that LiteLLM shows of a zoo; returns whether one is new, or not
-        what it was. One without a price goes at its candidate's, and is logged.
+        """Remember a zoo's deployments as LiteLLM shows them; returns whether any is new or
+        changed. One without a price is logged, and gets its candidate's.
 
-        LiteLLM puts another object in the place of a deployment that was edited, so one that is
-        the same object is known.
+        LiteLLM replaces the object of an edited deployment, so the same object means no change.
         """
         shown, has_changed = self._shown[zoo], False
         for deployment in deployments:
@@ -74,8 +73,8 @@ class DeploymentIndex:
         return has_changed
 
     def gone(self, zoo: str, there: Collection[str]) -> None:
-        """Take note that only the deployments of these ids are there: the others serve no more. Who
-        they were is kept, for calls that end yet."""
+        """Note that only the deployments of these ids serve now. The candidates of the others are
+        kept, for calls that are still to end."""
         for identity in [each for each in self._shown[zoo] if each not in there]:
             del self._shown[zoo][identity]
             self._part(zoo, identity)
@@ -87,7 +86,7 @@ class DeploymentIndex:
             self.measured.pop(oldest, None)
 
     def candidate_prices(self, zoo: str, deployments: Iterable[Deployment]) -> dict[str, Price]:
-        """Return the price of each candidate: the mean over these deployments of it, which were
+        """Return the price of each candidate: the mean over those of its deployments that were
         seen, in their order."""
         found: dict[str, list[Price]] = {}
         for identity in map(deployment_id, deployments):
@@ -108,7 +107,7 @@ class DeploymentIndex:
         self._measure(identity, deployment)
 
     def _part(self, zoo: str, identity: str) -> None:
-        """Count it among the replicas of its candidate no more."""
+        """Remove a deployment from the replicas of its candidate."""
         key = zoo, self.candidates_of[zoo].get(identity, "")
         if identity in self.replicas.get(key, ()):
             self.replicas[key].remove(identity)
@@ -126,7 +125,7 @@ class DeploymentIndex:
             self.measured[identity] = found
 
 
-# LiteLLM's `model_list` as zoos: replicas grouped into candidates, each with its price.
+# LiteLLM's `model_list` as zoos: replicas grouped into candidates, each with a price.
 
 
 def configured_zoos(settings: MessplusSettings, config: Mapping[str, Any]) -> dict[str, Zoo]:
@@ -146,8 +145,8 @@ def build_zoos(
     *,
     may_wait: bool = False,
 ) -> dict[str, Zoo]:
-    """Build the configured zoos over the proxy's `model_list`. A zoo ``may_wait`` for its models
-    where LiteLLM has more of them in its database.
+    """Build the configured zoos over the proxy's `model_list`. A zoo ``may_wait`` for its models if
+    LiteLLM stores further ones in its database.
 
     Raises ConfigurationError for a zoo without deployments or with one candidate, unless it may
     wait, and for a deployment without a price in the zoo's unit.
@@ -200,7 +199,7 @@ def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool
 
 
 def _check_waiting(name: str, settings: ZooSettings) -> None:
-    """Refuse what a zoo cannot do whose largest candidate nobody knows yet."""
+    """Refuse settings that need the largest candidate, which is still unknown."""
     buying = settings.buy_labels
     if buying is not None and buying.judge is None and settings.largest is None:
         raise ConfigurationError(
@@ -211,8 +210,8 @@ def _check_waiting(name: str, settings: ZooSettings) -> None:
 
 
 def _check_before(key: str, settings: ZooSettings, known: Sequence[str], may_wait: bool) -> None:
-    """Raise ConfigurationError where the mode has nothing to serve as before with, or another
-    name; that of a model which is yet to come is taken where the zoo may wait."""
+    """Raise ConfigurationError if `before` is missing under a mode that needs it, or is unknown; a
+    zoo that may wait accepts the name of a model that is still to come."""
     expected = [settings.before] if may_wait and settings.before is not None else []
     if settings.zoo_mode.problem([*known, *expected]) is not None:
         allowed = f"{LITELLM}, or what served before: {', '.join(known)}"

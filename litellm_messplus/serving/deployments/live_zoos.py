@@ -1,7 +1,7 @@
-"""The zoos as LiteLLM's router shows them: models come, change their price and go while it serves.
+"""The zoos as LiteLLM's router shows them: models are added, repriced and removed while it serves.
 
-Prices count at once. Who is a candidate is told by the log alone: what this worker sees is reported
-there, and folded in as any entry, so that all workers have the same candidates."""
+Prices apply at once. The log alone defines the candidates: a worker reports what it sees there, and
+applies it like any entry, so that all workers have the same candidates."""
 
 import asyncio
 import operator
@@ -33,19 +33,17 @@ from litellm_messplus.state.catalog import Catalog, plain_price
 from litellm_messplus.store import log
 
 LASTING_SECONDS = 90.0
-"""Three times as long as LiteLLM takes, unless told otherwise, to bring its models to all
-workers."""
+"""Three times LiteLLM's default interval for bringing its models to all workers."""
 
 
 class Reports:
-    """The reports of one zoo by one worker: what its router shows, against what the log says.
+    """The reports of one zoo by one worker: differences between its router and the log.
 
-    Workers take LiteLLM's changes over at different times, up to half a minute apart, so a
-    difference between a router and the log is no news by itself: the log may know better. A worker
-    reports what has changed in its own router, at once. Any other difference it reports when it has
-    lasted: a candidate that its router shows all the time is there, whatever another reported; one
-    that it never showed since the start is gone, which is reported once, for another worker may
-    know better.
+    Workers take over LiteLLM's changes at different times, up to half a minute apart, so a
+    difference between a router and the log alone is no news: the log may be newer. A worker reports
+    a change in its own router at once, and any other difference after it has lasted: a candidate
+    that its router shows all the time is present, whatever another worker reported; one never shown
+    since the start is gone, and is reported once only, as another worker's view may be newer.
     """
 
     def __init__(self) -> None:
@@ -55,7 +53,7 @@ class Reports:
         self._given_up: set[str] = set()
 
     def saw(self, prices: Mapping[str, Price]) -> None:
-        """Take note of the candidates that the router shows, at their prices."""
+        """Note the candidates that the router shows, and their prices."""
         before = {} if self._shown is None else self._shown
         names = prices.keys() | before.keys()
         self._changed |= {name for name in names if prices.get(name) != before.get(name)}
@@ -64,8 +62,8 @@ class Reports:
     def due(
         self, zoo: Zoo, catalog: Catalog, logged: Mapping[str, Price], now: float
     ) -> dict[str, Change]:
-        """Return what is to be reported now; ``logged`` are the prices that the log says. Asked
-        until the log agrees."""
+        """Return the changes to report now; ``logged`` are the prices in the log. Called until the
+        log agrees."""
         if self._shown is None:
             return {}
         found = self._differences(zoo, catalog, logged)
@@ -100,13 +98,13 @@ class Reports:
 
 
 SWEEP_SECONDS = 2.0
-"""Between two looks at LiteLLM's router; one that finds the deployments of before takes 20 us."""
+"""Interval between two looks at LiteLLM's router; one that finds no change takes 20 us."""
 
 FAILURE = "models that came to a zoo, or went, are not known yet"
 
 
 class LiveZoos:
-    """The watch over the models of all zoos, one a worker. ``follow`` has the log looked at."""
+    """One worker's watch over the models of all zoos. ``follow`` triggers a read of the log."""
 
     def __init__(
         self,
@@ -133,12 +131,12 @@ class LiveZoos:
         self._due = asyncio.Event()
 
     def start(self, tasks: Tasks) -> None:
-        """Begin looking, in the running event loop."""
+        """Start watching, in the running event loop."""
         tasks.start(self._run(), "live-zoos")
 
     def notice(self, engine: Engine, deployments: Sequence[Deployment]) -> None:
-        """Look at the deployments of a request: where one is new or another than before, look at
-        all, and report soon."""
+        """Look at the deployments of a request; if one is new or has changed, look at all, and
+        report soon."""
         if not self._index.see(engine.zoo.name, deployments, engine.zoo.settings):
             return
         try:
@@ -148,7 +146,7 @@ class LiveZoos:
         self._due.set()
 
     def passes(self, engine: Engine, deployments: Sequence[Deployment]) -> bool:
-        """Tell whether a request is left to LiteLLM, and count why."""
+        """Tell whether a request is left to LiteLLM, and count the reason."""
         zoo = engine.zoo
         if not deployments:
             return False
@@ -164,7 +162,7 @@ class LiveZoos:
         return False
 
     async def sweep(self) -> None:
-        """Look at the router, and report what this worker has to tell. Raises SQLAlchemyError."""
+        """Look at the router, and report the changes that are due. Raises SQLAlchemyError."""
         self._look()
         has_reported = False
         for name, engine in self._engines.items():
@@ -177,7 +175,7 @@ class LiveZoos:
             self._follow()
 
     def _look(self) -> None:
-        """Take the models and prices of all zoos from the router, where they are others."""
+        """Take the models and prices of all zoos from the router, if they have changed."""
         router = self._router()
         if router is None:
             return

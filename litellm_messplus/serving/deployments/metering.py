@@ -1,4 +1,4 @@
-"""What an ended call used and cost: as measured, else as counted, else as estimated before."""
+"""The usage and cost of an ended call: measured, else counted, else as estimated before it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ from litellm_messplus.settings.zoo import Zoo
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The one that answered: the candidate, None outside the zoo, and LiteLLM's id of the
-    deployment. ``price_factor`` is by what its price is multiplied where we take it on tokens."""
+    """The candidate that answered, None outside the zoo, and LiteLLM's id of the deployment.
+    ``price_factor`` multiplies its price if we compute the cost from tokens."""
 
     candidate: str | None
     deployment: str | None
@@ -31,9 +31,9 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class ReportedCall:
-    """The report of LiteLLM about a call: the usage in the words of any API, the answer's text,
-    what LiteLLM charges in USD, and how long it took. None or zero where it does not know. Of a
-    streamed answer without usage, LiteLLM counts the tokens itself and does not say so."""
+    """LiteLLM's report of a call: the usage in the format of any API, the answer's text, LiteLLM's
+    charge in USD, and the duration. None or zero if unknown. For a streamed answer without usage,
+    LiteLLM counts the tokens itself and does not say so."""
 
     usage: object
     answer: str
@@ -44,8 +44,7 @@ class ReportedCall:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """The usage and cost of a call; ``cost`` in the zoo's unit, None where nobody knows, which is
-    not zero."""
+    """The usage and cost of a call; ``cost`` in the zoo's unit, None (not zero) if unknown."""
 
     usage: Usage | None
     cost: float | None
@@ -66,10 +65,10 @@ class Meter:
         self._deployment_prices = deployment_prices
         self._counters = counters
         self._silent: set[str | None] = set()
-        """Deployments whose last whole answer came without usage."""
+        """Deployments whose last non-streamed answer came without usage."""
 
     def read(self, record: RequestRecord, served: Served, reading: ReportedCall) -> Metered:
-        """Meter an answer that came; readings that cannot be true are dropped and counted."""
+        """Meter an answer; impossible readings are dropped and counted."""
         try:
             usage, dollars = read_usage(reading.usage), self._dollars(reading)
         except AbsurdUsageError as error:
@@ -82,7 +81,7 @@ class Meter:
         return Metered(usage, cost, source)
 
     def _reported(self, served: Served, reading: ReportedCall, usage: Usage | None) -> Usage | None:
-        """Return the usage, marked as LiteLLM's own count where the endpoint of a stream reports
+        """Return the usage, marked as LiteLLM's own count if the endpoint of a stream reports
         none."""
         if reading.is_stream:
             if usage is not None and served.deployment in self._silent:
@@ -95,8 +94,7 @@ class Meter:
         return usage
 
     def _dollars(self, reading: ReportedCall) -> float | None:
-        """Return the dollars; None for LiteLLM's zero too: it says zero of what it has no price
-        for."""
+        """Return the dollars; None for LiteLLM's zero too, which it reports if it has no price."""
         dollars = reading.dollars or 0.0
         if not 0.0 <= dollars < math.inf:
             self._counters.failure("absurd_costs", f"LiteLLM said {dollars} USD of one call")
@@ -126,8 +124,8 @@ class Meter:
         return None, CostSource.UNKNOWN
 
     def _price(self, zoo: Zoo, served: Served) -> DeploymentPrice | None:
-        """Return the deployment's own price, else its candidate's. One of another zoo counts in its
-        unit."""
+        """Return the deployment's own price, else its candidate's. That of another zoo's deployment
+        is in that zoo's unit."""
         if served.candidate is None:
             return None
         found = self._deployment_prices.get(served.deployment or "")
@@ -147,7 +145,7 @@ def _source(usage: Usage | None) -> CostSource:
 def _cost_outside(
     zoo: Zoo, served: Served, usage: Usage | None, dollars: float | None
 ) -> tuple[float | None, CostSource]:
-    """Return the cost of a fallback outside the zoo, whose price only LiteLLM knows."""
+    """Return the cost of a fallback outside the zoo, whose price is known to LiteLLM only."""
     if dollars is None:
         if usage is not None and served.deployment is not None and is_free(served.deployment):
             return 0.0, CostSource.MEASURED
@@ -156,20 +154,20 @@ def _cost_outside(
     return cost, CostSource.UNKNOWN if cost is None else CostSource.MEASURED
 
 
-# The tokens of a prompt, counted where LiteLLM brings the model's own tokenizer along.
+# The tokens of a prompt, counted if LiteLLM bundles the model's own tokenizer.
 
 BUNDLED = frozenset({"cl100k_base", "o200k_base"})
-"""Encodings that LiteLLM has in its package; any other would be downloaded."""
+"""Encodings bundled with LiteLLM; any other would be downloaded."""
 PROVIDERS = frozenset({"openai", "azure", "text-completion-openai"})
 LONGEST = 4_000
-"""Characters up to which a prompt is counted, in 0.2 ms at most; the length of a longer one tells
-enough, and counting it would take longer than deciding."""
+"""Most characters of a prompt whose tokens are counted, in 0.2 ms at most; for longer ones the
+length is accurate enough, and counting would take longer than deciding."""
 TOKENS_PER_TURN = 4
-"""What a chat format adds to each message."""
+"""Tokens that a chat format adds to each message."""
 
 
 class PromptTokens:
-    """The tokenizers of the candidates of every zoo, where they are at hand; the others are left
+    """The tokenizers of the candidates of every zoo; candidates without a bundled one are left
     out."""
 
     def __init__(self, zoos: Sequence[str], model_list: Sequence[Deployment]) -> None:
@@ -181,12 +179,12 @@ class PromptTokens:
                 known[candidate_of(deployment)] = encoding
 
     def warm_up(self) -> None:
-        """Load what will be needed: the first use of an encoding takes a second or so."""
+        """Load the encodings in use: the first use of one takes about a second."""
         for name in {name for known in self._encodings.values() for name in known.values()}:
             bundled_encoding(name)
 
     def count(self, zoo: str, conversation: Conversation) -> Mapping[str, int]:
-        """Count tokens by candidate; none for a prompt that is too long to be counted in time."""
+        """Count tokens by candidate; empty for a prompt that is too long to be counted in time."""
         known, text = self._encodings[zoo], conversation.text
         if not known or len(text) > LONGEST:
             return {}
@@ -208,6 +206,6 @@ def _encoding_name(deployment: Deployment) -> str | None:
             params["model"], params.get("custom_llm_provider"), params.get("api_base")
         )
         name = tiktoken.encoding_name_for_model(base or model)
-    except Exception:  # LiteLLM and tiktoken raise for what they do not know
+    except Exception:  # LiteLLM and tiktoken raise for unknown models
         return None
     return name if provider in PROVIDERS and name in BUNDLED else None

@@ -34,25 +34,25 @@ from litellm_messplus.serving.deployments.deployment import (
 from litellm_messplus.serving.litellm_seam import OWN_RATES
 from litellm_messplus.settings.schema import ZooSettings
 
-# What LiteLLM charges for a call to a deployment, in USD, as far as it can be known before.
+# LiteLLM's charge for a call to a deployment, in USD, as far as it is known in advance.
 
 INHERITED = (
     *(CACHED, ABOVE_200K.format(CACHED)),
     *(WRITTEN, ABOVE_200K.format(WRITTEN), HOUR),
 )
-"""What LiteLLM takes from the price map beside a price of the operator's own."""
+"""Rates that LiteLLM adds from the price map to a price of the operator's own."""
 INCLUSIVE = frozenset({"xai"})
-"""Providers whose tiers begin at their limit; others', above it."""
+"""Providers whose price tiers begin at their limit; those of others begin above it."""
 
 
 def stated_dollars(deployment: Deployment) -> Price | None:
-    """Read the price that the operator's configuration states; None where it states none.
+    """Read the price that the operator's configuration states; None if it states none.
 
-    As at LiteLLM: `litellm_params` goes before `model_info`, one price that is stated hides all of
-    the price map, and only the prices of cached and written tokens are taken from there. LiteLLM
-    has no price for each request of a chat; ours is added to what it charges.
+    As in LiteLLM, `litellm_params` takes precedence over `model_info`, and any stated price hides
+    the whole price map but its prices of cached and written tokens. LiteLLM has no price per chat
+    request; ours is added to its charge.
 
-    Raises TypeError or ValueError for what is no number.
+    Raises TypeError or ValueError for a value that is not a number.
     """
     rates = {
         name: value
@@ -78,15 +78,14 @@ def stated_dollars(deployment: Deployment) -> Price | None:
 
 
 def public_dollars(deployment: Deployment) -> Price | None:
-    """Read what LiteLLM's price map says, which knows the public providers' models."""
+    """Read the price from LiteLLM's price map, which lists the public providers' models."""
     return price_of_rates(
         _public_rates(deployment), is_inclusive=_provider(deployment) in INCLUSIVE
     )
 
 
 def known_dollars(deployment: Deployment) -> Price | None:
-    """Read what the operator states, else what the price map says; None where neither is a
-    price."""
+    """Read the operator's stated price, else that of the price map; None if neither is a price."""
     try:
         return stated_dollars(deployment) or public_dollars(deployment)
     except (TypeError, ValueError):
@@ -100,25 +99,25 @@ def is_free(identity: str) -> bool:
 
 
 def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
-    """Look up the entry of the price map; empty for a model that is not there.
+    """Look up a model's entry in the price map; empty if it has none.
 
-    The entry itself and not LiteLLM's view of it, in which a missing price is zero: its router
-    gives every model that it serves an entry, most of them without a price. But only the names that
-    are in the view: LiteLLM charges by no others.
+    LiteLLM's view of the entry has zero for a missing price, and its router gives every served
+    model an entry, mostly without a price; so the entry itself is read. Only the names in the view
+    are kept: LiteLLM charges by no others.
     """
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
     try:
         model, provider = _model_and_provider(deployment)
         found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
-    except Exception:  # it raises a bare Exception for a model that it does not know
+    except Exception:  # a bare Exception for an unknown model
         return {}
     entry = litellm.model_cost.get(found["key"]) or {}
     return {name: value for name, value in entry.items() if name in found}
 
 
 def _provider(deployment: Deployment) -> str | None:
-    """Return the provider; None for a model whose provider LiteLLM does not know."""
+    """Return the provider; None if LiteLLM does not know it."""
     try:
         return _model_and_provider(deployment)[1]
     except Exception:  # bare here too
@@ -126,7 +125,7 @@ def _provider(deployment: Deployment) -> str | None:
 
 
 def _model_and_provider(deployment: Deployment) -> tuple[str, str]:
-    """Ask LiteLLM. Raises what LiteLLM raises for a model that it does not know."""
+    """Get both from LiteLLM. Raises LiteLLM's exception for an unknown model."""
     params = deployment["litellm_params"]
     model, provider, _, _ = litellm.get_llm_provider(
         params["model"], params.get("custom_llm_provider"), params.get("api_base")
@@ -134,20 +133,20 @@ def _model_and_provider(deployment: Deployment) -> tuple[str, str]:
     return str(model), str(provider)
 
 
-# What a call to a deployment takes in joules, as the operator states or has measured it.
+# The energy of a call to a deployment in joules, as the operator states or has measured it.
 
 JOULES = ("joules_per_prompt_token", "joules_per_completion_token", "joules_per_request")
 CACHED_JOULES = "joules_per_cached_token"
-"""Of a token that the endpoint had in its cache; it may stand beside a profile, which does not
-measure it, and goes before what somebody wrote into one."""
+"""Joules of a token that was in the endpoint's cache; allowed in addition to a profile, which does
+not measure it, and overrides a value written into one."""
 
 
 def energy_price(deployment: Deployment) -> Price | None:
     """Read a price in joules, from the numbers or the profile that `model_info.messplus` names;
     else None.
 
-    Raises ConfigurationError where both are given, and for a profile that cannot be used; TypeError
-    or ValueError for what is no number.
+    Raises ConfigurationError if both are given, and for a profile that cannot be used; TypeError or
+    ValueError for a value that is not a number.
     """
     stated = [name for name in JOULES if own_info(deployment).get(name) is not None]
     if stated and own_info(deployment).get("energy_profile") is not None:
@@ -176,10 +175,10 @@ def energy_price(deployment: Deployment) -> Price | None:
 
 
 def energy_profile(deployment: Deployment) -> EnergyProfile | None:
-    """Load the profile that `model_info.messplus` names; None where it names none.
+    """Load the profile that `model_info.messplus` names; None if it names none.
 
-    Its path is relative to the folder in which the proxy was started. Raises ConfigurationError for
-    a profile that cannot be used.
+    Its path is relative to the proxy's working directory. Raises ConfigurationError for a profile
+    that cannot be used.
     """
     path = own_info(deployment).get("energy_profile")
     return None if path is None else load_profile(Path(path), model=upstream_model(deployment))
@@ -195,9 +194,9 @@ ELECTRICITY = "`electricity: {price_per_kwh: ...}` in the zoo"
 
 @dataclass(frozen=True, slots=True)
 class DeploymentPrice:
-    """A price in the zoo's unit. ``per_dollar`` is how much of that unit a dollar is which LiteLLM
-    charged for a call; None where the price is one of energy, of which such dollars say nothing.
-    ``per_joule`` is how much a joule is which was measured; None where the price is dollars."""
+    """A price in the zoo's unit. ``per_dollar`` converts a dollar that LiteLLM charged for a call
+    to that unit; None for a price of energy, which such dollars do not reflect. ``per_joule``
+    converts a measured joule; None for a price in dollars."""
 
     price: Price
     per_dollar: float | None
@@ -205,18 +204,18 @@ class DeploymentPrice:
 
 
 def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
-    """Find a deployment's price. What the operator states goes before what LiteLLM's price map
-    knows, and the zoo's own unit before the other; the other counts only where `electricity` says
-    what a kWh costs.
+    """Find a deployment's price. The operator's stated price takes precedence over LiteLLM's price
+    map, and the zoo's own unit over the other, which counts only if `electricity` states the price
+    of a kWh.
 
-    Raises ConfigurationError for a deployment without a price, or with one that is none.
+    Raises ConfigurationError for a deployment without a price, or with an invalid one.
     """
     try:
         is_joule = zoo.cost_unit is CostUnit.JOULE
         found = (_in_joules if is_joule else _in_dollars)(deployment, zoo)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(place_of(deployment), str(error), "prices as numbers") from error
-    if not found.price.lowest() >= 0:  # which no comparison with NaN is
+    if not found.price.lowest() >= 0:  # false for NaN too
         raise ConfigurationError(place_of(deployment), found.price, "prices of at least 0")
     return found
 
@@ -255,12 +254,12 @@ def _in_joules(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
     return DeploymentPrice(dollars.times(joules_per_dollar), joules_per_dollar)
 
 
-# Where the energy of a deployment's calls is measured, as `model_info.messplus` says.
+# Where the energy of a deployment's calls is measured, from `model_info.messplus`.
 
 
 @dataclass(frozen=True, slots=True)
 class EnergySource:
-    """Sensors behind one zeusd daemon; deployments that name the same ones share their energy."""
+    """The sensors of one zeusd daemon; deployments that name the same ones share their energy."""
 
     zeusd: str
     gpus: tuple[int, ...]
@@ -269,7 +268,7 @@ class EnergySource:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDeployment:
-    """A deployment whose calls are measured, and the profile by which they share what they took."""
+    """A deployment whose calls are measured, and the profile by which they share the energy."""
 
     source: EnergySource
     profile: EnergyProfile
@@ -278,10 +277,10 @@ class MeasuredDeployment:
 def measured_deployments(
     zoos: Container[str], model_list: Sequence[Deployment]
 ) -> list[MeasuredDeployment]:
-    """List those of the zoos that name a daemon.
+    """List the deployments of the zoos that name a daemon.
 
-    Raises ConfigurationError for one that cannot be measured as it says, and where what a daemon is
-    read with is not installed. A daemon that is away now may come later.
+    Raises ConfigurationError for one that cannot be measured as configured, and if the client of
+    zeusd is not installed. A daemon may be down now and start later.
     """
     own = [each for each in model_list if each.get("model_name") in zoos]
     found = [each for each in map(measured_deployment, own) if each is not None]
@@ -296,11 +295,11 @@ def measured_deployments(
 
 
 def measured_deployment(deployment: Deployment) -> MeasuredDeployment | None:
-    """Read how a deployment is measured; processors are counted where its profile counts them. None
-    where it names no daemon.
+    """Read how a deployment is measured; CPUs are included if its profile includes them. None if it
+    names no daemon.
 
-    Raises ConfigurationError for a daemon without a profile, for what is no address or no list of
-    GPUs, and for other GPUs than the profile's idle power is of.
+    Raises ConfigurationError for a daemon without a profile, for an invalid address or list of
+    GPUs, and if the number of GPUs differs from the profile's.
     """
     address, gpus = own_info(deployment).get("zeusd"), own_info(deployment).get("gpus")
     place = f"{place_of(deployment)}, model_info.messplus"
@@ -330,8 +329,7 @@ def _address(key: str, given: Any) -> str:
 
 
 def _gpus(key: str, given: Any, profile: EnergyProfile) -> tuple[int, ...]:
-    """Check the list of GPUs: Zeus and zeusd may number them differently, so they are only
-    counted."""
+    """Check the list of GPUs; only their count, as Zeus and zeusd may number them differently."""
     listed = [] if given is None else given
     if not isinstance(listed, list) or not all(type(each) is int and each >= 0 for each in listed):
         raise ConfigurationError(key, given, "a list of GPUs by zeusd's numbers, such as [0]")

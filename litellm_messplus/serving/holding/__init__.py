@@ -1,1 +1,1 @@
-"""Conversations that are held: who serves one, and what the log tells of those of other workers."""
+"""Held conversations: the deployment that serves each, also for those of other workers."""

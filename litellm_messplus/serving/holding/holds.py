@@ -1,8 +1,8 @@
-"""Who serves a conversation: asked before each decision, informed of each answer and of its end.
+"""Which deployment serves a conversation: queried before each decision, updated by each answer.
 
-The lines of a worker are its own: nobody waits for them. What other workers served is read from the
-log (`line_log.py`), and from the file that the workers of a machine share (`pinboard.py`).
-Whatever fails here, the request is decided as if it stood alone."""
+Each worker has its own lines, so no request waits for another worker. What other workers served is
+read from the log (`line_log.py`) and from a file shared by the workers of a machine
+(`pinboard.py`). On any failure here, the request is decided as if it were alone."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -60,14 +60,14 @@ from litellm_messplus.serving.surfaces.signs import read_signs
 from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.settings.serving import HoldMode
 
-# Where a request stands, and who holds it: what the router does with both.
+# Where a request stands, which deployment holds it, and what the router does with both.
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The deployment that goes first, where it is known, and the candidate that it is of. It
-    ``is_bound`` where no other candidate could read the prompt, ``is_alone`` where no other
-    deployment has the state that the request continues."""
+    """The deployment that is ranked first, if known, and its candidate. It ``is_bound`` if no other
+    candidate could read the prompt, and ``is_alone`` if no other deployment has the state that the
+    request continues."""
 
     candidate: str
     deployment: str | None
@@ -75,7 +75,7 @@ class Pin:
     is_alone: bool = False
 
     def among(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
-        """Leave out those that cannot serve the request at all; all stay where none could."""
+        """Leave out deployments that cannot serve the request at all; keep all if none could."""
         if self.is_alone:
             left = pinned(deployments, self.deployment)
             if len(left) == 1:
@@ -91,10 +91,10 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The standing of a request: its place, the question with what it finds in the caches, and why
-    it is held, or held no longer. ``pin`` says by whom; None where nobody holds it. ``apart`` is
-    the question of a switch, where trouble may break the hold. ``session`` is the digest of the
-    session that the client named, where verdicts may be on it."""
+    """The standing of a request: its place, its question with the cached tokens per candidate, and
+    why it is held, or no longer held. ``pin`` is what holds it, or None. ``apart`` is the question
+    used for a switch, if trouble may break the hold. ``session`` is the digest of the session that
+    the client named, if verdicts may be on it."""
 
     place: Place
     question: Question
@@ -104,7 +104,7 @@ class Standing:
     session: str | None = None
 
     def choose(self, engine: Engine) -> Choice | None:
-        """Choose who holds it, or a better one where trouble shows; None where it is to be
+        """Choose the candidate that holds it, or a better one upon trouble; None if it is to be
         decided."""
         if self.pin is None:
             return None
@@ -115,8 +115,7 @@ class Standing:
         return engine.hold(self.question, self.pin.candidate)
 
     def logged(self, reason: Reason) -> LinePlace:
-        """Return what the log keeps of the place of a request, which was decided for that
-        reason."""
+        """Return the logged place of a request that was decided for that reason."""
         line = self.place.line
         hold = Hold.TROUBLE if reason is Reason.TROUBLE else self.hold
         prefix = self.place.prompt.hex()
@@ -124,13 +123,13 @@ class Standing:
 
     @property
     def counted(self) -> CountedAs | None:
-        """The count of a request; None where it stands for itself and named no session."""
+        """The request and session that it is counted with; None if it is alone and names none."""
         if self.question.counted_with is None and self.session is None:
             return None
         return CountedAs(self.question.counted_with, self.session)
 
     def followed(self, choice: Choice) -> Pin | None:
-        """Note that the choice is followed; returns the pin, where the choice follows that."""
+        """Note that the choice is followed; returns the pin if the choice keeps to it."""
         if choice.decision.reason is Reason.TROUBLE:
             self.place.line.went_up = True
         follows = self.pin is not None and choice.decision.chosen == self.pin.candidate
@@ -138,12 +137,12 @@ class Standing:
 
 
 VLLM = "hosted_vllm/"
-"""How LiteLLM's name of a model begins that a vLLM server serves."""
+"""Prefix of LiteLLM's name of a model that a vLLM server serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Zoo:
-    """One zoo whose conversations are held: its engine, its habits, when it holds, and whether its
+    """A zoo that holds its conversations: its engine, its habits, when it holds, and whether its
     promise counts conversations."""
 
     engine: Engine
@@ -153,8 +152,8 @@ class _Zoo:
 
 
 class Holds:
-    """One a worker. Until its ``lines`` are there, which the database's key makes, nothing is
-    held."""
+    """The holds of one worker. Nothing is held until ``lines`` exists, which needs the database's
+    key."""
 
     def __init__(
         self,
@@ -186,7 +185,7 @@ class Holds:
         return bool(self._zoos)
 
     def begin(self, key: bytes, board: Pinboard | None = None) -> Lines:
-        """Begin to hold, by digests of that key; ``board`` is shared with other workers."""
+        """Start to hold, with digests under that key; ``board`` is shared with other workers."""
         self._board = board
         self.lines = lines = Lines(key, forgotten=self._forgotten, elsewhere=self._elsewhere)
         return lines
@@ -196,7 +195,7 @@ class Holds:
         return self.lines is not None and zoo in self._zoos
 
     def session_digest(self, named: str) -> str | None:
-        """Return what the log has of a session that a client named; None where none are held."""
+        """Return the logged digest of a session that a client named; None while nothing is held."""
         return None if self.lines is None else self.lines.session_digest(named)
 
     def standing(
@@ -207,8 +206,8 @@ class Holds:
         deployments: Sequence[Deployment],
         barred: frozenset[str],
     ) -> Standing | None:
-        """Tell where a request stands, and remember its prompt; None where its zoo holds none, and
-        where that cannot be told."""
+        """Find where a request stands, and remember its prompt; None if its zoo holds none, or on a
+        failure."""
         known = self._zoos.get(zoo)
         if self.lines is None or known is None:
             return None
@@ -228,7 +227,7 @@ class Holds:
         return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
-        """Note whose answer goes out, before it is logged: the next request may come first."""
+        """Note which deployment answers, before it is logged: the next request may come first."""
         if self.lines is not None:
             with self._alone("who answers is not known"):
                 self._called(self.lines, place, zoo, deployment)
@@ -242,7 +241,7 @@ class Holds:
                 self._board.pin(place.prompt, pinned)
 
     def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
-        """Note what became of a request that was called."""
+        """Note how the call of a request ended."""
         if self.lines is not None and call.status is CallStatus.SUCCESS:
             with self._alone("an answer is not known again"):
                 self._ended(self.lines, place, record, call, response)
@@ -252,7 +251,7 @@ class Holds:
     ) -> None:
         deployment = call.deployment_id or ""
         line = place.line
-        # A stream may have failed over after its headers; of a client that has gone there are none.
+        # A stream may have failed over after its headers; a client that has left got none.
         if deployment and line.deployment != deployment and line.tip == place.prompt:
             self._called(lines, place, record.zoo, deployment)
         answer, given = answer_as_asked(response), ids_given(response)
@@ -260,7 +259,7 @@ class Holds:
         known = self._zoos[record.zoo]
         price = known.engine.zoo.prices.get(call.candidate or "")
         usage = None if call.is_cache_hit else _usage(record, call, response)
-        if price is None or usage is None:  # nothing is warm by it
+        if price is None or usage is None:  # it warms no cache
             lines.ended(place, deployment, answer=answer, ids=ids)
             return
         at = self._clock()
@@ -340,8 +339,8 @@ class Holds:
     def _able(
         self, deployments: Sequence[Deployment], candidates: Sequence[str], barred: frozenset[str]
     ) -> dict[str, str]:
-        """Collect the deployments that can take the request, with their candidates; of all, note
-        for how long they keep their cache."""
+        """Collect the deployments that can take the request, with their candidates; note for all of
+        them how long they keep their cache."""
         able = {}
         for each in deployments:
             identity, candidate = deployment_id(each), candidate_of(each)
@@ -352,7 +351,7 @@ class Holds:
         return able
 
     def _elsewhere(self, asked: Asked, prompt: Digest) -> Told | None:
-        """Look whether another worker told who answers a prompt."""
+        """Look up which deployment answers a prompt by another worker's pin."""
         found = None
         if self._board is not None:
             with self._sharing():
@@ -367,7 +366,7 @@ class Holds:
 
     @contextmanager
     def _alone(self, failure: str) -> Iterator[None]:
-        """Count what fails: the request stands alone then."""
+        """Count a failure: the request is then decided alone."""
         try:
             yield
         except Exception:
@@ -375,7 +374,7 @@ class Holds:
 
     @contextmanager
     def _sharing(self) -> Iterator[None]:
-        """Count where other workers can neither be told nor asked: this one's own lines hold."""
+        """Count a failure to share with other workers: this one's own lines still hold."""
         try:
             yield
         except OSError as error:
@@ -400,19 +399,19 @@ def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
 
 
 def _owner(place: Place) -> Line:
-    """Return the line that was answered before: its own, or the one whose tool calls it holds."""
+    """Return the line answered before: its own, or the one whose tool calls it holds."""
     own = place.line
     return place.parent if own.deployment is None and place.parent is not None else own
 
 
 def _regenerated(place: Place) -> Trouble | None:
-    """Tell whether an answer that came is drawn anew; one that never came is no trouble."""
+    """Return the trouble if an answer is drawn again; one that never came is no trouble."""
     is_anew = place.is_again and place.parent is not None and place.parent.is_answered
     return Trouble.REGENERATED if is_anew else None
 
 
 def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | None:
-    """Return what a call used; None where nobody said."""
+    """Return the usage of a call; None if it was not reported."""
     if call.prompt_tokens is None:
         return None
     if call.written_tokens:  # for five minutes, or for an hour: the log does not say
@@ -421,8 +420,8 @@ def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | No
 
 
 def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[str, float]:
-    """Expect the tokens of a prompt at each candidate: those of the line's last one, and what came
-    since. Descriptions of tools and attachments, which the characters do not tell, are in there."""
+    """Expect the tokens of a prompt at each candidate: those of the line's last prompt, and of what
+    came since. They include tools and attachments, which the characters do not show."""
     expected = {
         name: question.prompt_tokens.get(name)
         or known.engine.expectations.tokens(name, question.prompt_characters)
@@ -438,13 +437,13 @@ def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[s
 
 
 def _saves(known: _Zoo, candidate: str, tokens: float, warm: float) -> bool:
-    """Tell whether this call is cheaper for what is warm."""
+    """Tell whether the warm cache makes this call cheaper."""
     price, turn = known.engine.zoo.prices[candidate], Turn(tokens, 0.0, 0.0)
     return warm > 0.0 and now(price, turn, warm) < now(price, turn, 0.0, share=0.0)
 
 
 def _all_warm(question: Question, tokens: float) -> Question:
-    """Expect of each candidate what it would cost had the conversation been there: that is what
-    savings compare with, and nothing is decided by it."""
+    """Expect each candidate's cost as if the conversation were in its cache: savings are compared
+    with that, and nothing is decided by it."""
     ahead = {name: Ahead(tokens or each.warm, each.share) for name, each in question.ahead.items()}
     return replace(question, ahead=ahead)

@@ -1,4 +1,4 @@
-"""The lines that the log tells of: those of other workers, and those from before a start."""
+"""The lines read from the log: those of other workers, and those from before a start."""
 
 import asyncio
 import time
@@ -19,16 +19,16 @@ from litellm_messplus.store.answered import ToldLine, read_conversation_key, tol
 from litellm_messplus.store.log import head
 
 LOOKED_BACK = 20_000
-"""Positions in the log that a start looks back."""
+"""Positions in the log that are read back at a start."""
 AT_ONCE = 50
-"""Lines that are learned between two turns of the event loop, which serves requests meanwhile."""
+"""Lines that are learned per turn of the event loop, which also serves requests."""
 RETRY_SECONDS = 5.0
-"""After which a database that does not answer is asked again."""
+"""Pause before a database that does not answer is queried again."""
 
 
 class LineLog:
-    """The reader of the lines that the log tells of, in a task of its own: no request waits for it.
-    It has ``begun`` with the key of the digests, which it reads where nobody has told it."""
+    """The reader of lines from the log, in its own task: no request waits for it. ``begun`` is set
+    once it has the key of the digests, read from the database unless `begin` gave it."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class LineLog:
         self._is_read = asyncio.Event()
 
     def begin(self, key: bytes) -> None:
-        """Begin to hold before the first request, by the key that the start has read."""
+        """Start to hold before the first request, with the key that was read at the start."""
         if self._holds.is_on:
             self._holds.begin(key, self._board(key))
 
     def _board(self, key: bytes) -> Pinboard | None:
-        """Find what the workers of this machine share; None where there is no folder for it."""
+        """Build the pinboard of this machine's workers; None if there is no folder for it."""
         try:
             return Pinboard(pinboard_path(self._database.url, key), key)
         except OSError as error:
@@ -63,18 +63,18 @@ class LineLog:
             return None
 
     def start(self, tasks: Tasks) -> None:
-        """Begin to read, in the running event loop, where any zoo holds its conversations."""
+        """Start reading, in the running event loop, if any zoo holds its conversations."""
         if self._holds.is_on:
             tasks.start(self._run(), "lines")
 
     def followed(self, position: int) -> None:
-        """Note that the log has records of others up to a position."""
+        """Note that the log has records of other workers up to a position."""
         self._upto = max(self._upto, position)
         self._is_told.set()
         self._is_read.clear()
 
     async def learned(self) -> None:
-        """Return when all that was told of so far is learned."""
+        """Return when the log is learned up to the position noted last."""
         await self._is_read.wait()
 
     async def _run(self) -> None:
@@ -92,7 +92,7 @@ class LineLog:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _begun(self) -> None:
-        """Find out from where on the log is read, and begin to hold where nobody did."""
+        """Find the position from which the log is read, and start to hold unless `begin` did."""
         while True:
             try:
                 if self._holds.lines is None:

@@ -1,14 +1,14 @@
-"""Who serves a conversation, told among the workers of one machine in a file that they share.
+"""The deployment of each conversation, in a file that the workers of one machine share.
 
-The log tells it too, a second or so later; the next step of a tool loop comes sooner, and may reach
-another worker. So a worker pins each prompt before its answer goes out, and looks here for what it
-does not know. Nobody waits: no lock is taken, and a pin that two write at once fails its check and
-is none. There are digests, ids and numbers on it, and no words.
+The log has it too, about a second later; the next step of a tool loop comes sooner, and may reach
+another worker. So a worker pins each prompt before its answer goes out, and looks here for unknown
+ones. No lock is taken: a pin that two workers write at once fails its checksum and is ignored. The
+file holds digests, ids and numbers, and no words.
 
-The file is read and written, and not mapped into memory. Writing to a mapped page without room on
-the disk ends the process, and allocating the file first would not be enough: it may be truncated,
-or become immutable, later. A write gives an error instead. The file is opened for each use as well,
-so one that was deleted is made anew, and sharing goes on by itself when there is room again. Both
+The file is read and written, not mapped into memory. Writing to a mapped page without room on the
+disk ends the process, and allocating the file first would not suffice: it may be truncated, or
+become immutable, later. A write returns an error instead. The file is also opened for each use, so
+a deleted one is created again, and sharing resumes by itself when there is room again. Both
 together take 8 microseconds of a request; a map took 1.
 """
 
@@ -30,21 +30,21 @@ from litellm_messplus.conversations.digests import DIGEST
 from litellm_messplus.conversations.lines import UNUSED_SECONDS
 
 BUCKETS, WAYS = 4_096, 4
-"""A prompt has its place in one bucket; there, the oldest of so many pins gives way."""
+"""Number of buckets, and of pins in each. A prompt has one bucket, whose oldest pin is replaced."""
 NAME, CHECK = 32, 8
-"""Bytes of a request's name, and of the check."""
+"""Bytes of a request's name, and of the checksum."""
 LONGEST_ID = 64
-"""Of a deployment that is told of: as long as LiteLLM makes them."""
+"""Most bytes of a deployment's id: as long as LiteLLM makes them."""
 _PIN = Struct(f"<{DIGEST}s{NAME}s{NAME}s{LONGEST_ID}sIId")
 SLOT = _PIN.size + CHECK
 BUCKET = WAYS * SLOT
 SIZE = BUCKETS * BUCKET
-"""Bytes of the file at most."""
+"""Most bytes of the file."""
 
 
 def pinboard_path(database: URL, key: bytes) -> Path:
-    """Return where the workers of a database share it: beside a file of SQLite, else in the folder
-    of temporary files, by a name that nobody can guess."""
+    """Return the path of the shared file: next to a file of SQLite, else in the folder of temporary
+    files, under a name that cannot be guessed."""
     if database.get_backend_name() == "sqlite" and database.database:
         return Path(f"{database.database}-lines")
     name = blake2b(b"lines", key=key, digest_size=16).hexdigest()
@@ -53,8 +53,8 @@ def pinboard_path(database: URL, key: bytes) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A request that a worker sent to a deployment: its conversation and line, its number there,
-    and the length of its prompt."""
+    """A request that a worker sent to a deployment: its conversation and line, its turn in it, and
+    the characters of its prompt."""
 
     conversation: str
     line: str
@@ -64,8 +64,8 @@ class Pinned:
 
 
 class _Slot(NamedTuple):
-    """A pin as it lies at a ``place`` in the file; of a conversation without a name where several
-    asked the same."""
+    """A pin at ``place``, its offset in the file; its conversation is empty if several had the same
+    prompt."""
 
     place: int
     prompt: bytes
@@ -74,10 +74,9 @@ class _Slot(NamedTuple):
 
 
 class Pinboard:
-    """The file of one database's workers, of bounded size. ``clock`` is the same for all, and so is
-    the key.
+    """The file of one database's workers, of bounded size. All share the same ``clock`` and key.
 
-    Each use raises OSError where the file cannot be read or written, or is somebody else's.
+    Each use raises OSError if the file cannot be read or written, or is another user's.
     """
 
     def __init__(self, path: Path, key: bytes, clock: Callable[[], float] = time.time) -> None:
@@ -86,7 +85,7 @@ class Pinboard:
         self._clock = clock
 
     def pin(self, prompt: bytes, pinned: Pinned) -> None:
-        """Tell who answers a prompt; nothing of what is too long to be told."""
+        """Write which deployment answers a prompt; does nothing if a name or id is too long."""
         if max(len(pinned.conversation), len(pinned.line)) > NAME:
             return
         if len(pinned.deployment.encode()) > LONGEST_ID:
@@ -100,8 +99,8 @@ class Pinboard:
             os.pwrite(file, self._written(prompt, pinned), target.place)
 
     def find(self, prompt: bytes) -> Pinned | None:
-        """Find who answers a prompt; None where nobody told, or where several conversations have
-        it."""
+        """Find which deployment answers a prompt; None without a pin, or if several conversations
+        have it."""
         with self._file() as file:
             slots = list(self._slots(file, prompt))
         for slot in slots:
@@ -117,7 +116,7 @@ class Pinboard:
 
     @contextmanager
     def _file(self) -> Iterator[int]:
-        """Open the file of this user, and make it where there is none."""
+        """Open the file of this user, and create it if there is none."""
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         file = os.open(self._path, flags, 0o600)
         try:
@@ -129,7 +128,7 @@ class Pinboard:
             os.close(file)
 
     def _slots(self, file: int, prompt: bytes) -> Iterator[_Slot]:
-        """Read the places that a prompt may have; what was never written is no pin."""
+        """Read the slots that a prompt may have; one never written is empty."""
         first = int.from_bytes(prompt[:4], "little") % BUCKETS * BUCKET
         bucket = os.pread(file, BUCKET, first)
         for start in range(0, BUCKET, SLOT):
@@ -143,7 +142,7 @@ class Pinboard:
             yield _Slot(first + start, told, Pinned(*names, turn, characters), at)
 
     def _written(self, prompt: bytes, pinned: Pinned) -> bytes:
-        """Write a pin as it lies in the file; half of one would fail its check."""
+        """Format a pin as the bytes of its slot; a partial one fails its checksum."""
         body = _PIN.pack(
             prompt,
             pinned.conversation.encode(),

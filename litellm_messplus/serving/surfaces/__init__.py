@@ -1,1 +1,1 @@
-"""LiteLLM's shapes: what a request and an answer look like on each of its APIs."""
+"""LiteLLM's formats: requests and answers on each of its APIs."""

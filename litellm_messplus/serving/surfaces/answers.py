@@ -12,11 +12,11 @@ from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
 from litellm_messplus.serving import litellm_seam
 
-# Ids of answers, as the log has them, and what LiteLLM writes into them.
+# Ids of answers, as logged, and what LiteLLM encodes in them.
 
 
 def plain_response_id(given: str) -> str:
-    """Decode the id that a client was given to the one in LiteLLM's log event."""
+    """Decode the id that a client received to the one in LiteLLM's log event."""
     return litellm_seam.decrypted_response_id(given)
 
 
@@ -27,18 +27,18 @@ def deployment_of_response(response_id: str) -> str | None:
 
 
 def response_id(response: object) -> str | None:
-    """Return the `id` that the client gets with a whole answer."""
+    """Return the `id` that the client receives with a non-streamed answer."""
     found = field(response, "id")
     return None if found is None else str(found)
 
 
 def usage(response: object) -> object:
-    """Return what an answer says that it used, in its own words; None where it says nothing."""
+    """Return the usage that an answer reports, in its own format; None if it reports none."""
     return field(response, "usage")
 
 
 def text(response: object) -> str:
-    """Return the words of an answer: of its first choice, or of its content blocks in order."""
+    """Return the text of an answer: of its first choice, or of its content blocks in order."""
     response = whole(response)
     choices = field(response, "choices")
     if choices:
@@ -50,7 +50,7 @@ def text(response: object) -> str:
 
 
 def whole(response: object) -> object:
-    """Get the answer itself: of a responses stream LiteLLM gives the last event, which has it."""
+    """Get the answer itself, which a responses stream has in its last event."""
     return field(response, "response") or response
 
 
@@ -62,33 +62,32 @@ def _block_text(block: object) -> str:
 
 
 def field(value: object, name: str) -> Any:
-    """Read a field of a mapping or an object; None where there is none."""
+    """Read a field of a mapping or an object; None if it is missing."""
     if isinstance(value, Mapping):
         return value.get(name)
     return getattr(value, name, None)
 
 
-# Reading from an answer whether LiteLLM's response cache gave it, and which answer it repeats.
+# Whether an answer is from LiteLLM's response cache, and which answer it repeats.
 
 NEVER_CACHED = {"no-cache": True, "no-store": True}
 """LiteLLM's `cache` argument for a call that neither reads the cache nor writes it."""
 
 
 def is_repeated(data: Mapping[str, Any], response: object) -> bool:
-    """Tell whether the cache answered a request; ``data`` is what LiteLLM hands to a hook.
+    """Tell whether the cache answered a request; ``data`` is LiteLLM's argument of a hook.
 
-    An Anthropic message that is whole carries no sign of it. LiteLLM's logging object does.
+    A non-streamed Anthropic message does not show it; LiteLLM's logging object does.
     """
     told = litellm_seam.hidden_params(response), litellm_seam.caching_details(data)
     return any(each.get("cache_hit") for each in told)
 
 
 async def repeated_id(response: object) -> str | None:
-    """Return the id of the answer that is repeated, as the log has it; None where LiteLLM does not
-    say.
+    """Return the id of the answer that is repeated, as logged; None if unknown to LiteLLM.
 
-    A stream does not tell its id before its first word; the entry of the cache does, but for those
-    of Anthropic messages and of semantic caches.
+    A stream has no id before its first word; the cache's entry has it, except for Anthropic
+    messages and semantic caches.
     """
     told = response_id(response)
     key = litellm_seam.hidden_params(response).get("cache_key")
@@ -97,7 +96,7 @@ async def repeated_id(response: object) -> str | None:
     return None if told is None else plain_response_id(told)
 
 
-# Reading what a model said, on any surface, for those who judge it.
+# Reading the content of an answer, on any surface, for its judges.
 
 FINISHES = {
     "stop": Finish.STOP,
@@ -113,15 +112,15 @@ FINISHES = {
     "content_filter": Finish.CONTENT_FILTER,
     "refusal": Finish.CONTENT_FILTER,
 }
-"""By the words of chat and text completions, Anthropic messages and responses."""
+"""Finish reasons of chat and text completions, Anthropic messages and responses."""
 TOOL_CALLS = frozenset({"tool_use", "function_call", "custom_tool_call"})
-"""Types of what asks for a tool of the client's."""
+"""Types of items and blocks that call a tool of the client."""
 WORDS = frozenset({"message", "text", "reasoning", "thinking", "redacted_thinking"})
-"""Types of what has words, said or thought."""
+"""Types of items and blocks that hold text, answered or reasoned."""
 
 
 def read_answer(response: object) -> Answer:
-    """Read the answer of any surface; what it does not have is empty."""
+    """Read the answer of any surface; missing parts are empty."""
     response = whole(response)
     choices = field(response, "choices")
     first = choices[0] if choices else None
@@ -160,7 +159,7 @@ def _tool_calls(message: object, parts: Iterable[object]) -> Iterable[ToolCall]:
 
 
 def _others(message: object, response: object) -> Iterable[str]:
-    """Name images and sounds of a chat; of other surfaces what the server's own tools left, too."""
+    """Name images and audio of a chat; on other surfaces also outputs of the server's tools."""
     yield from (name for name in ("images", "audio") if field(message, name))
     for part in field(response, "output") or field(response, "content") or []:
         kind = field(part, "type")
@@ -187,22 +186,22 @@ def _refusal(message: object, parts: Iterable[object]) -> str | None:
     return str(found) if found else None
 
 
-# What an endpoint reports that a call used, in the words of any API; or what we count ourselves.
+# The usage of a call as the endpoint reports it, in the format of any API; or as we count it.
 
 MOST_TOKENS = 100_000_000
-"""Of one prompt or one answer, ten times what the longest context holds: more is a mistake."""
+"""Most tokens of one prompt or answer, ten times the longest context: more is a mistake."""
 WRITTEN = ("cache_write_tokens", "cache_creation_tokens")
-"""LiteLLM's names of what an endpoint wrote to its cache, by provider."""
+"""LiteLLM's names for tokens that an endpoint wrote to its cache, by provider."""
 
 
 class AbsurdUsageError(ValueError):
-    """Tokens that no call can have used."""
+    """Error for a number of tokens that no call can have used."""
 
 
 def read_usage(reported: object) -> Usage | None:
-    """Read tokens as reported; None where none were, or only zeros: no call reads nothing.
+    """Read tokens as reported; None without a report, or if all are zero: every call reads some.
 
-    Raises AbsurdUsageError for what no call can have used.
+    Raises AbsurdUsageError for numbers that no call can have used.
     """
     prompt = _first(reported, "prompt_tokens", "input_tokens")
     completion = _first(reported, "completion_tokens", "output_tokens")
@@ -212,7 +211,7 @@ def read_usage(reported: object) -> Usage | None:
     )
     cached = _tokens(field(read, "cached_tokens"))
     written = _first(read, *WRITTEN) or _first(reported, "cache_creation_input_tokens")
-    if _is_anthropic(reported):  # which leaves out of the prompt what its cache has to do with
+    if _is_anthropic(reported):  # whose prompt tokens exclude cached and written ones
         cached = _tokens(field(reported, "cache_read_input_tokens"))
         prompt += cached + written
     if not prompt and not completion:
@@ -231,18 +230,17 @@ def read_usage(reported: object) -> Usage | None:
 
 
 def counted_usage(prompt_characters: int, answer: str) -> Usage | None:
-    """Count the usage of a call whose endpoint said nothing: the answer by LiteLLM's general
-    tokenizer, the prompt, whose words are not kept, by its length. None where there are no words to
-    count."""
+    """Count the usage of a call whose endpoint reported none: the answer by LiteLLM's general
+    tokenizer, the prompt, whose text is not kept, by its length. None without an answer's text."""
     if not answer:
         return None
-    # Without a model's name: by some of them, LiteLLM would download a tokenizer.
+    # Without a model's name: for some names, LiteLLM would download a tokenizer.
     written = litellm.token_counter(model="", text=answer, count_response_tokens=True)
     return Usage(math.ceil(prompt_characters / CHARACTERS_PER_TOKEN), int(written), is_counted=True)
 
 
 def _is_anthropic(reported: object) -> bool:
-    """Tell Anthropic's usage, whose words are those of the Responses API, but for the details."""
+    """Detect Anthropic's usage, whose keys are those of the Responses API without the details."""
     return (
         field(reported, "input_tokens") is not None
         and field(reported, "prompt_tokens") is None

@@ -1,6 +1,6 @@
-"""The conversation in a request of any surface: what the model will see, as turns and tools.
+"""The conversation in a request of any surface, as the model will see it: turns and tools.
 
-Clients send what they like, so nothing here fails: what has no words leaves no turn."""
+Clients may send anything, so nothing here fails: what has no text gives no turn."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +9,13 @@ from typing import Any
 from litellm_messplus.prediction.encoder import Conversation, Turn
 
 MAPPINGS = (dict, Mapping)
-"""A dict is asked for first, as JSON has no other: that takes a twentieth of the time."""
+"""Mapping types; dict, JSON's only one, comes first: its check takes a twentieth of the time."""
 DEEPEST = 16
-"""Nesting that is followed: a content part within a tool result within a message takes six."""
+"""Most levels of nesting that are read: a content part in a tool result in a message takes six."""
 WORDS = ("content", "text", "output", "refusal", "thinking")
-"""Where a message, item or content part keeps its words; the first that is there counts."""
+"""Keys under which a message, item or content part has its text; the first present one counts."""
 PARTED = frozenset({*WORDS, "type", "function_call", "name"}) - {"content"}
-"""What no simple message has."""
+"""Keys that no simple message has."""
 ROLES_BY_TYPE = {
     "function_call": "assistant",
     "custom_tool_call": "assistant",
@@ -23,14 +23,14 @@ ROLES_BY_TYPE = {
     "function_call_output": "tool",
     "custom_tool_call_output": "tool",
 }
-"""Of the items of a responses input that name no role."""
+"""Roles of items of a responses input that name none, by type."""
 
 
 IMAGES = frozenset({"image_url", "image", "input_image"})
 ATTACHMENTS = frozenset(
     {"input_audio", "audio", "audio_url", "file", "input_file", "document", "video_url"}
 )
-"""Types of content parts, on the surfaces."""
+"""Types of content parts on all surfaces."""
 JSON_FORMATS = frozenset({"json_object", "json_schema"})
 
 
@@ -40,9 +40,9 @@ def read_conversation(
     tools: Sequence[object] = (),
     answer_formats: Sequence[object] = (),
 ) -> Conversation:
-    """Read a conversation from ``messages`` (or a prompt, or a responses input), a ``system``
-    prompt that stands beside them, ``tools``: lists of tools or functions in any surface's
-    spelling, and the ``answer_formats`` asked for."""
+    """Read a conversation from ``messages`` (or a prompt, or a responses input), a separate
+    ``system`` prompt, ``tools``: lists of tools or functions in any surface's format, and the
+    requested ``answer_formats``."""
     turns = [*_turns(system, "system"), *_turns(messages, "user")]
     descriptions = [text for given in tools for text in _tools(given)]
     attached = [_word(part, "type") for part in attached_parts(messages)]
@@ -56,7 +56,7 @@ def read_conversation(
 
 
 def attached_parts(content: object, depth: int = DEEPEST) -> Iterator[Mapping[str, Any]]:
-    """Yield all images and other attachments in any nesting of messages and parts."""
+    """Yield all images and other attachments, at any level of messages and parts."""
     if isinstance(content, str) or depth == 0:
         return
     if isinstance(content, Mapping):
@@ -75,22 +75,21 @@ def attached_parts(content: object, depth: int = DEEPEST) -> Iterator[Mapping[st
 
 
 def _is_simple(message: dict[str, Any]) -> bool:
-    """Detect a message without parts, as most are: looking for parts takes ten times as long, and
+    """Detect a message without parts, as most are: a search for parts takes ten times as long, and
     every request waits for it."""
     content = message.get("content")
     return (content is None or isinstance(content, str)) and PARTED.isdisjoint(message)
 
 
 def _is_json(wanted: object) -> bool:
-    """Tell whether JSON is wanted, by `response_format`, or by what holds a `format`: `text` on the
-    responses surface, `output_config` of Anthropic messages."""
+    """Tell whether JSON is requested, by `response_format`, or by the `format` within `text`
+    (responses) or `output_config` (Anthropic messages)."""
     found = wanted.get("format", wanted) if isinstance(wanted, Mapping) else None
     return isinstance(found, Mapping) and _word(found, "type") in JSON_FORMATS
 
 
 def _turns(content: object, role: str) -> Iterator[Turn]:
-    """Yield a turn for each message; what stands outside of messages is together one of
-    ``role``."""
+    """Yield a turn for each message; consecutive content outside of messages is one of ``role``."""
     if content is None:
         return
     alone: list[object] = []
@@ -114,7 +113,7 @@ def _turn(content: object, role: str) -> Iterator[Turn]:
 
 
 def _plain(content: object) -> str | None:
-    """Return the words of a message that is one text, or calls with one; None of any other."""
+    """Return the text of a message that is one text, with calls or without; None for any other."""
     if not isinstance(content, dict) or content.get("function_call"):
         return None if content else ""
     words, calls = content.get("content"), content.get("tool_calls")
@@ -125,7 +124,7 @@ def _plain(content: object) -> str | None:
 
 
 def _functions(calls: object) -> str | None:
-    """Return calls of functions, as chats have them; None where they are written otherwise."""
+    """Return calls of functions in the format of chats; None for any other format."""
     if not isinstance(calls, list):
         return None
     texts = []
@@ -157,7 +156,7 @@ def _role(item: Mapping[str, Any]) -> str:
 
 
 def _texts(content: object, depth: int) -> Iterator[str]:
-    """Yield the texts in any nesting of messages and content parts; what is no text by its type."""
+    """Yield the texts at any level of messages and content parts; other parts by their type."""
     if isinstance(content, str):
         yield content
     elif depth == 0:
@@ -170,7 +169,7 @@ def _texts(content: object, depth: int) -> Iterator[str]:
 
 
 def _texts_of_part(part: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """Yield words first, then the calls that an assistant made."""
+    """Yield the text first, then the calls that an assistant made."""
     words = next((part[name] for name in WORDS if part.get(name) is not None), None)
     calls = [*_items(part.get("tool_calls")), part.get("function_call")]
     called = [text for call in calls if isinstance(call, Mapping) for text in _call(call)]
@@ -184,7 +183,7 @@ def _texts_of_part(part: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _call(call: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a tool call as `name(arguments)`, in any surface's spelling."""
+    """Yield a tool call as `name(arguments)`, from any surface's format."""
     function = call.get("function")
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else call
     if name := _word(inner, "name"):
@@ -194,7 +193,7 @@ def _call(call: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mark(part: Mapping[str, Any]) -> Iterator[str]:
-    """Name what has no words by its type."""
+    """Name a part without text by its type."""
     if kind := _word(part, "type"):
         yield f"[{kind}]"
 
@@ -216,7 +215,7 @@ def _arguments(given: object) -> str:
 
 
 def _tools(given: object) -> Iterator[str]:
-    """Yield each tool's name and description; what has no name (a built-in one) by its type."""
+    """Yield each tool's name and description; one without both (built in) by its type."""
     for tool in _items(given):
         if not isinstance(tool, Mapping):
             continue

@@ -1,4 +1,4 @@
-"""Who sends a request, and to which conversation it belongs."""
+"""The sender of a request, and the conversation that it belongs to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -11,20 +11,20 @@ from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.store.rows import storable
 
-# What links a request to its conversation: ids, a session, and the answer before it.
+# Links of a request to its conversation: ids, a session, and the previous answer.
 
 GENERATED = "litellm_session_id_generated"
-"""LiteLLM's mark of a session id that it made itself, another one for each request."""
+"""LiteLLM's mark of a session id that it generated itself, one per request."""
 ID_NAMES = ("id", "call_id", "tool_call_id", "tool_use_id")
-"""Where the surfaces keep the id of a tool call, in the call and in its result."""
+"""Keys of the id of a tool call on the surfaces, in the call and in its result."""
 CALLS = frozenset({"tool_use", "function_call", "custom_tool_call", "function", "custom"})
 RESULTS = frozenset({"tool_result", "function_call_output", "custom_tool_call_output"})
-"""Types of what has one."""
+"""Types of items and blocks that have such an id."""
 
 
 def session_named(metadata: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
-    """Find the session that a client named, in its metadata or beside it; None for one that LiteLLM
-    generated, which no other request has."""
+    """Find the session that a client named, in or outside its metadata; None for one that LiteLLM
+    generated, which no other request shares."""
     if metadata.get(GENERATED):
         return None
     found = metadata.get("session_id") or given.get("litellm_session_id")
@@ -43,13 +43,13 @@ def ids_in(prompt: object) -> tuple[str, ...]:
 
 
 def ids_given(response: object) -> tuple[str, ...]:
-    """Collect the ids of the tool calls that an answer asks for."""
+    """Collect the ids of the tool calls in an answer."""
     return tuple(name for item in _answer(response) for name in _ids(item))
 
 
 def answer_as_asked(response: object) -> str:
-    """Write the answer as the next prompt will hold it, its tool calls too: the words by which a
-    conversation is told from others with the same question."""
+    """Write the answer, with its tool calls, as the next prompt will hold it: the text that
+    distinguishes a conversation from others with the same question."""
     read = read_conversation(_answer(response))
     return "\n".join(turn.text for turn in read.turns)
 
@@ -81,13 +81,13 @@ def _items(prompt: object) -> Sequence[Any]:
 
 def _ids(item: object) -> Iterator[str]:
     """Yield the ids of a message or an item: its own, those of its calls and of its parts."""
-    if isinstance(item, dict) and _is_plain(item):  # as most messages are
+    if isinstance(item, dict) and _is_plain(item):  # most messages
         return
-    if not isinstance(item, Mapping):  # in twenty times the time that asking for a dict takes
+    if not isinstance(item, Mapping):  # takes twenty times as long as a check for dict
         return
     kind = item.get("type")
     if item.get("role") == "tool" or kind in RESULTS or kind in CALLS:
-        # An item of the responses API has an `id` of its own beside that of the call.
+        # An item of the responses API has an `id` of its own in addition to that of the call.
         own = (item.get(name) for name in reversed(ID_NAMES))
         found = next((name for name in own if isinstance(name, str) and name), None)
         if found is not None:
@@ -97,7 +97,7 @@ def _ids(item: object) -> Iterator[str]:
 
 
 def _is_plain(item: dict[str, Any]) -> bool:
-    """Tell whether a message is words alone."""
+    """Tell whether a message is plain text only."""
     is_words = isinstance(item.get("content"), str) and item.get("type") is None
     return is_words and not item.get("tool_calls") and item.get("role") != "tool"
 
@@ -107,22 +107,22 @@ def _is_call(inner: object) -> bool:
     return isinstance(inner, Mapping) and "function" in inner
 
 
-# Who asks, by the names that people know, and in which conversation.
+# The sender by readable names, and the conversation.
 #
-# LiteLLM gathers names in its own metadata of a request: the key's alias, a user, an end user,
-# tags. They are short and no words of a prompt; a client may send the end user and tags, as long
-# and as many as it likes. A conversation is known by its session, else by how it begins.
+# LiteLLM collects names in its own metadata of a request: the key's alias, a user, an end user,
+# tags. They are short and no text of a prompt; a client may send an end user and tags of any length
+# and number. A conversation is identified by its session, else by its opening.
 
 LONGEST = 255
-"""Characters of a name that are kept."""
+"""Most characters of a name that are kept."""
 LONGEST_TAG = 64
-"""Characters of a tag that are kept."""
+"""Most characters of a tag that are kept."""
 MOST_TAGS = 16
-"""Tags that are kept, the first."""
+"""Most tags that are kept, the first ones."""
 
 
 def asker_of(request: IncomingRequest) -> Asker:
-    """Read who asks, and how."""
+    """Read the sender of a request, its call type, and whether it streams."""
     return Asker(
         request.litellm_call_id,
         request.key_hash,
@@ -133,7 +133,7 @@ def asker_of(request: IncomingRequest) -> Asker:
 
 
 def names_of(metadata: Mapping[str, Any], *, are_kept: bool) -> Names | None:
-    """Read the names of who asks; None where the operator does not want them kept."""
+    """Read the names of the sender; None if the operator does not want them kept."""
     if not are_kept:
         return None
     return Names(
@@ -149,7 +149,7 @@ def _name(found: object) -> str | None:
 
 
 def _tags(found: object) -> tuple[str, ...] | None:
-    """Take the tags in their order, each once."""
+    """Take the tags in order, without duplicates."""
     if not isinstance(found, Sequence) or isinstance(found, str):
         return None
     plain = (storable(tag[:LONGEST_TAG]) for tag in found[:MOST_TAGS] if isinstance(tag, str))
@@ -157,12 +157,12 @@ def _tags(found: object) -> tuple[str, ...] | None:
 
 
 LONGEST_OPENING = 20
-"""Messages that are looked through for the first one of a user."""
+"""Most messages that are searched for the first one of a user."""
 
 
 def conversation_of(request: IncomingRequest) -> str:
-    """Return a digest that all requests of a conversation share: of the session that the client
-    named, else of the system's words and the user's first, each within its key."""
+    """Return a digest that all requests of a conversation share: of the client's session, else of
+    the system prompt and the first user message, each combined with the key."""
     session = session_named(request.client_metadata, request.kwargs)
     parts = ["session", session] if session is not None else ["opening", *_opening(request)]
     digest = blake2b(digest_size=16)
@@ -173,7 +173,7 @@ def conversation_of(request: IncomingRequest) -> str:
 
 
 def _opening(request: IncomingRequest) -> list[str]:
-    """Read the words up to the first of a user; later turns change nothing in them."""
+    """Read the text up to the first user message, which later turns do not change."""
     given, surface = request.kwargs, request.surface
     prompt = given.get(surface.prompt) if request.messages is None else request.messages
     system = given.get(surface.system) if surface.system else None

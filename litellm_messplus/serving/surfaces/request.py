@@ -1,4 +1,4 @@
-"""A request as LiteLLM's router shows it to a filter, read by the record of its surface."""
+"""A request as LiteLLM's router passes it to a filter, read by the record of its surface."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +34,9 @@ class IncomingRequest:
 
     @property
     def prompt_arguments(self) -> dict[str, Any]:
-        """Return the arguments that hold the prompt, where they are not among ``kwargs``.
+        """The arguments that hold the prompt, if they are not among ``kwargs``.
 
-        LiteLLM's router hands over a prompt that is no messages as the words of a user.
+        LiteLLM's router passes a prompt that is not a list of messages as a user's message.
         """
         if self.messages is None:
             return {}
@@ -46,13 +46,13 @@ class IncomingRequest:
 
     @property
     def prompt(self) -> Any:
-        """Return the prompt itself: messages, the items of a responses input, or words."""
+        """The prompt itself: messages, the items of a responses input, or text."""
         found = self.kwargs.get(self.surface.prompt)
         return found if self.messages is None else self.messages
 
     @property
     def continues(self) -> str | None:
-        """Return the id of the earlier answer that it continues, whose state is kept elsewhere."""
+        """The id of the earlier answer that it continues, whose state is kept elsewhere."""
         return _continued(self.surface, self.kwargs)
 
     @property
@@ -71,14 +71,14 @@ class IncomingRequest:
     @property
     def client_metadata(self) -> Mapping[str, Any]:
         """Metadata that the client sent as `metadata`, which may go upstream, or as
-        `litellm_metadata`, which never does. LiteLLM's own stands among it."""
+        `litellm_metadata`, which never does. Includes LiteLLM's own."""
         found = self.kwargs.get("metadata") if self.surface.has_client_metadata else None
         return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
 
     @property
     def most_completion_tokens(self) -> float:
-        """The most tokens of the answer, all its choices together; infinite without a limit.
-        Where a client gives two limits, the smaller one counts."""
+        """The most tokens of the answer, all choices together; infinite without a limit. The
+        smaller of two limits counts."""
         limits = [_count(self.kwargs.get(name)) for name in self.surface.limits]
         given = [limit for limit in limits if limit is not None]
         choices = _count(self.kwargs.get("n")) or 1
@@ -86,8 +86,8 @@ class IncomingRequest:
 
     @cached_property
     def conversation(self) -> Conversation:
-        """The prompt as the model sees it, whatever the surface. It is read once: every request
-        waits for it."""
+        """The prompt as the model sees it, on any surface. It is read once: every request waits for
+        it."""
         given, surface = self.kwargs, self.surface
         return read_conversation(
             given.get(surface.prompt) if self.messages is None else self.messages,
@@ -100,7 +100,7 @@ class IncomingRequest:
 def read_request(
     messages: Sequence[Mapping[str, Any]] | None, kwargs: Mapping[str, Any] | None
 ) -> IncomingRequest | None:
-    """Read the request behind the router's arguments; None for what is not routed.
+    """Read a request from the router's arguments; None if it is not routed.
 
     Token counting and embeddings are not routed.
     """
@@ -114,7 +114,7 @@ def read_request(
 
 
 def asking_key(kwargs: Mapping[str, Any] | None) -> str | None:
-    """Find the hash of the key that asks, also of a request that cannot be read."""
+    """Find the hash of the sender's key, also for a request that cannot be read."""
     for name in (OWN_METADATA, PLAIN_METADATA):
         metadata = (kwargs or {}).get(name)
         if isinstance(metadata, dict) and (found := _key_hash(metadata)) is not None:
@@ -128,7 +128,7 @@ def _key_hash(metadata: Mapping[str, Any]) -> str | None:
 
 
 def continued_response(kwargs: Mapping[str, Any]) -> str | None:
-    """Return the id of the earlier answer that a request continues; most surfaces know no such."""
+    """Return the id of the earlier answer that a request continues; most surfaces have none."""
     surface = _surface(kwargs)
     return None if surface is None else _continued(surface, kwargs)
 
@@ -144,30 +144,29 @@ def _surface(kwargs: Mapping[str, Any]) -> Surface | None:
 
 
 def _count(value: object) -> int | None:
-    """Return a number above zero; a client may send anything."""
+    """Return an integer above zero, else None; a client may send anything."""
     return value if isinstance(value, int) and value > 0 else None
 
 
-# Whether answering a request may act: by tools that run at a provider, or in LiteLLM itself.
+# Whether a request may have side effects: by tools that run at a provider or in LiteLLM.
 #
-# Such a request is never repeated unseen, for what is called twice may act twice: send a mail,
-# book, write to a file, or be paid for again.
+# Such a request is never repeated unseen: a second call may act again, such as send a mail, book,
+# write to a file, or be charged for.
 
 RUN_BY_CLIENT = frozenset({"function", "custom"})
-"""Types of tools that the answer only asks for: the client runs them. Any other may run elsewhere,
-one that is not known here too."""
+"""Types of tools that the client runs upon the answer. Any other may run elsewhere, as may an
+unknown one."""
 SERVERS_OWN = ("mcp_servers", "web_search_options", "container", "conversation")
-"""Arguments by which a provider searches, calls other servers, runs code, or writes down the
-turn."""
+"""Arguments by which a provider searches, calls other servers, runs code, or stores the turn."""
 
 
 def may_act(request: IncomingRequest) -> bool:
-    """Tell whether a second call of a request could do something a second time."""
+    """Tell whether a second call of a request could repeat a side effect."""
     return any(map(_acts, _given(request)))
 
 
 def _given(request: IncomingRequest) -> Iterator[Mapping[str, Any]]:
-    """Yield the arguments, and those that are handed on to the provider as they are."""
+    """Yield the arguments, and those that are passed to the provider unchanged."""
     yield request.kwargs
     extra = request.kwargs.get("extra_body")
     if isinstance(extra, Mapping):
@@ -179,7 +178,7 @@ def _acts(given: Mapping[str, Any]) -> bool:
         return True
     if isinstance(
         given.get("prompt"), Mapping
-    ):  # a template that the provider keeps, tools and all
+    ):  # a template stored at the provider, with its tools
         return True
     return any(_runs_elsewhere(tool) for tool in _tools(given.get("tools")))
 
@@ -189,8 +188,8 @@ def _tools(given: object) -> list[Any] | tuple[Any, ...]:
 
 
 def _runs_elsewhere(tool: object) -> bool:
-    """Tell whether anybody but the client runs a tool. Anthropic's need no type where they have a
-    schema; Gemini's own have a name for a key, and no schema."""
+    """Tell whether a tool runs outside the client. Anthropic's need no type if they have a schema;
+    Gemini's built-in ones have their name as a key, and no schema."""
     if not isinstance(tool, Mapping):
         return True
     kind = tool.get("type")

@@ -1,6 +1,6 @@
-"""What a request asks of a model beside words: read from the request itself, on every surface.
+"""Requirements of a request on a model besides text, read from the request on every surface.
 
-Clients send what they like, so nothing here fails: what cannot be read asks for nothing.
+Clients may send anything, so nothing here fails: what cannot be read requires nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from litellm_messplus.serving.surfaces.request import IncomingRequest
 
 
 class Capability(StrEnum):
-    """A thing that a model may be able to take, in the words of people."""
+    """A kind of input or feature that a model may support, in plain words."""
 
     IMAGE = "images"
     AUDIO = "audio"
@@ -26,14 +26,14 @@ class Capability(StrEnum):
 
 
 MODALITIES = frozenset({Capability.IMAGE, Capability.AUDIO, Capability.VIDEO, Capability.FILE})
-"""What a model cannot take by luck: one that was not made for images sees none."""
+"""Capabilities that a model has only by design: one not made for images sees none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """The requirements of one request. ``answer_tokens`` is how long an answer may get, 0 without a
-    limit; ``region`` is the one that the key allows; ``has_answer_format`` where the chat asks for
-    a format, of any kind."""
+    """The requirements of one request. ``answer_tokens`` is the most tokens of an answer, 0 without
+    a limit; ``region`` is the one that the key allows; ``has_answer_format`` is set if the chat
+    requests a format of any kind."""
 
     capabilities: frozenset[Capability] = frozenset()
     answer_tokens: int = 0
@@ -42,12 +42,12 @@ class Requirements:
 
     @property
     def are_words_alone(self) -> bool:
-        """Whether nothing is asked for that a model could lack, but room for it."""
+        """Whether nothing is required that a model could lack, except context length."""
         return not (self.capabilities or self.region is not None or self.has_answer_format)
 
 
 def read_requirements(request: IncomingRequest) -> Requirements:
-    """Read them from a request."""
+    """Read the requirements of a request."""
     given = request.kwargs
     region = given.get("allowed_model_region")
     return Requirements(
@@ -77,11 +77,11 @@ def _capabilities(request: IncomingRequest) -> Iterator[Capability]:
         yield Capability.REASONING
 
 
-# What an attachment is: by its type, or by the media type that its content names.
+# Capabilities that attachments need: by their type, or by the media type in their content.
 
 AUDIO = frozenset({"input_audio", "audio", "audio_url"})
 MEDIA = {"image": Capability.IMAGE, "audio": Capability.AUDIO, "video": Capability.VIDEO}
-"""By the first word of a media type; any other is a file."""
+"""Capability by the first part of a media type; any other is a file."""
 
 
 def _modality(part: Mapping[str, Any]) -> Capability | None:
@@ -93,13 +93,13 @@ def _modality(part: Mapping[str, Any]) -> Capability | None:
     if kind == "video_url":
         return Capability.VIDEO
     media = _media_type(part)
-    if kind == "document" and media.startswith("text"):  # which Anthropic's API hands on as words
+    if kind == "document" and media.startswith("text"):  # which Anthropic's API passes on as text
         return None
     return MEDIA.get(media.partition("/")[0], Capability.FILE)
 
 
 def _media_type(part: Mapping[str, Any]) -> str:
-    """Return what is stated, else what a data URL says; empty where neither does."""
+    """Return the stated media type, else that of a data URL; empty if there is neither."""
     inner = part.get("file") or part.get("source") or part
     if not isinstance(inner, Mapping):
         return ""
@@ -113,15 +113,14 @@ def _media_type(part: Mapping[str, Any]) -> str:
     return str(data)[5:].partition(";")[0][:64] if is_url else ""
 
 
-# The rest is asked for by an argument.
+# The other capabilities are requested by an argument.
 
 USED = frozenset({"function_call", "function_call_output", "tool_use", "tool_result"})
-"""Types of items and blocks that tell of a tool call."""
+"""Types of items and blocks that are part of a tool call."""
 
 
 def _has_used_tools(asked: object) -> bool:
-    """Return whether the conversation so far holds tool calls: a model without tools cannot read
-    it."""
+    """Return whether the conversation has tool calls, which a model without tools cannot read."""
     if not isinstance(asked, list | tuple):
         return False
     return any(isinstance(item, Mapping) and _tells_of_tools(item) for item in asked)
@@ -155,13 +154,13 @@ def _asks_to_reason(given: Mapping[str, Any]) -> bool:
     effort = given.get("reasoning_effort")
     if effort is None and isinstance(reasoning, Mapping):
         effort = reasoning.get("effort")
-    if isinstance(effort, Mapping):  # as LiteLLM has it where a summary is asked for too
+    if isinstance(effort, Mapping):  # LiteLLM's form if a summary is requested too
         effort = effort.get("effort")
     return effort not in (None, "none")
 
 
 def _answer_tokens(request: IncomingRequest) -> int:
-    """Return the limit of one choice: each has the context to itself."""
+    """Return the token limit of one choice: each has the context to itself."""
     limits = (request.kwargs.get(name) for name in request.surface.limits)
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
     return min(known, default=0)

@@ -1,8 +1,8 @@
-"""What in a prompt ties it to the model that answered before, and what tells of trouble there.
+"""Signs in a prompt that tie it to the model that answered before, or that show trouble there.
 
-Clients send what they like, so nothing here fails: what cannot be read is no sign. Every request
-waits for the reading. JSON has no other mapping than a dict, and to ask for one takes a twentieth
-of the time that asking for a Mapping takes.
+Clients may send anything, so nothing here fails: what cannot be read is no sign. Every request
+waits for this. JSON's only mapping is a dict, and a check for dict takes a twentieth of the time of
+one for Mapping.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from litellm_messplus.serving.surfaces.request import IncomingRequest
 
 LISTS = (list, tuple)
 
-# An open tool loop: the client hands over what a tool gave, and no person spoke since.
+# An open tool loop: the client sends a tool's result, and no user message follows it.
 
 RESULTS = frozenset(
     {"tool_result", "function_call_output", "custom_tool_call_output", "computer_call_output"}
@@ -25,35 +25,35 @@ RESULTS = frozenset(
 """Types of items and blocks that answer a tool call."""
 TOOL_ROLES = frozenset({"tool", "function"})
 
-# State that one provider alone can read, or that lies with it.
+# State that only one provider can read, or that is stored there.
 
 SEALED = frozenset({"redacted_thinking", "item_reference", "container_upload"})
 MAY_BE_SEALED = frozenset({*SEALED, "thinking", "reasoning"})
-"""Types of items and blocks that hold it, or may."""
+"""Types of items and blocks that hold such state, or may."""
 SEALING = frozenset({"thinking_blocks", "encrypted_content", "file_id", "file", "source"})
-"""Where a message, an item or a block of any type holds it."""
+"""Keys under which a message, an item or a block of any type holds it."""
 ELSEWHERE = ("conversation", "container")
-"""Arguments that name what a provider keeps."""
+"""Arguments that name state stored at a provider."""
 STORED_REASONING = "rs_"
-"""How the id of a reasoning item begins that the provider keeps."""
+"""Prefix of the id of a reasoning item that is stored at the provider."""
 
-# Trouble, told from the newest tool calls and questions.
+# Trouble, seen in the newest tool calls and questions.
 
 CALLING = frozenset({"tool_calls", "function", "name"})
-"""What a message or an item has that calls a tool beside its content."""
+"""Keys of a message or an item that calls a tool outside its content."""
 RECENT_CALLS = 6
 OFTEN = 3
-"""Of the recent calls: so many alike, or failed, and the newest among them."""
+"""Recent calls that must be alike, or failed, the newest among them, to count as trouble."""
 FAILED_WORDS = ("error:", "traceback (most recent call last)")
-"""How the result of a tool begins that failed, where the API has no sign of it."""
+"""Prefixes of the result of a failed tool, for APIs that do not mark it."""
 LIKE = 0.8
-"""How alike two questions are of which one is the other asked again."""
+"""Likeness from which on a question counts as the one before it asked again."""
 COMPARED = 400
-"""Characters of them that are compared: more take longer than all the rest."""
+"""Characters of each question that are compared: more would take longer than all the rest."""
 SHORTEST = 24
-"""Characters of a question that can be asked again: `go on` is none."""
+"""Least characters of a question that counts as asked again: `go on` does not."""
 RECENT_ITEMS = 64
-"""The newest, in which calls and questions are looked for."""
+"""Newest items that are searched for calls and questions."""
 
 
 def read_signs(request: IncomingRequest) -> Signs:
@@ -84,14 +84,14 @@ def _is_result(part: object) -> bool:
 
 
 def _is_sealed(item: object) -> bool:
-    """Tell whether a message, an item or a block holds what another provider refuses."""
+    """Tell whether a message, an item or a block holds state that another provider refuses."""
     if not isinstance(item, dict):
         return False
     kind, content = item.get("type"), item.get("content")
     if kind is None and isinstance(content, str) and not item.get("thinking_blocks"):
-        return False  # as most messages are
+        return False  # most messages
     if not (kind in MAY_BE_SEALED or isinstance(content, LISTS)) and SEALING.isdisjoint(item):
-        return False  # as most others are
+        return False  # most others
     if kind in SEALED or item.get("encrypted_content") or item.get("file_id"):
         return True
     if kind == "thinking" and item.get("signature"):
@@ -151,13 +151,13 @@ def _calls(item: object) -> Iterator[Call]:
 
 
 def _calls_nothing(item: object) -> bool:
-    """Detect words alone, as the results of tools mostly are."""
+    """Detect plain text without calls, as most results of tools are."""
     is_words = isinstance(item, dict) and isinstance(item.get("content"), str)
     return is_words and CALLING.isdisjoint(item)  # type: ignore[arg-type]
 
 
 def _failed(items: Sequence[Any]) -> set[str]:
-    """Collect the ids of the calls that failed, by a sign of the API or by the first words."""
+    """Collect the ids of failed calls, by the API's mark or by the first words of the result."""
     found: set[str] = set()
     for item in items:
         if not isinstance(item, dict):
@@ -178,7 +178,7 @@ def _has_failed(result: dict[str, Any]) -> bool:
 
 
 def _is_asked_again(items: Sequence[Any]) -> bool:
-    """Tell whether the newest question is nearly the one before it."""
+    """Tell whether the newest question nearly equals the one before it."""
     questions = (words for item in reversed(items) if (words := _question(item)))
     newest, before = next(questions, None), next(questions, None)
     if newest is None or before is None or len(newest) < SHORTEST:
@@ -187,7 +187,7 @@ def _is_asked_again(items: Sequence[Any]) -> bool:
 
 
 def _question(item: object) -> str | None:
-    """Return the words of a person; None for everything else."""
+    """Return the text of a user's message; None for everything else."""
     if not isinstance(item, dict) or item.get("role") != "user" or _answers_a_call(item):
         return None
     said = item.get("content")

@@ -1,6 +1,6 @@
-"""The surfaces: LiteLLM's APIs that are routed, each one record of how it says things.
+"""The surfaces: LiteLLM's APIs that are routed, each described by one record.
 
-To route another API, add its record to `SURFACES`, and change nothing else.
+To route another API, add its record to `SURFACES`, and nothing else.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,13 @@ MESSAGES = "messages"
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """One API of LiteLLM, by its ``call_type``.
+    """An API of LiteLLM, by its ``call_type``.
 
-    ``router_method`` of LiteLLM's router calls it, ``prompt`` and ``system`` are the arguments that
-    hold the prompt, ``tools`` what may be called, ``choices`` which of them must be, ``formats``
-    what the answer must look like, ``limits`` how long it may get. ``metadata`` is where LiteLLM
-    keeps its own; ``continues`` is the argument that ties a request to the deployment of an
-    earlier one. ``text`` reads the words of an answer, ``said`` all that its judges may look at,
-    and ``used`` finds what it says of its tokens.
+    ``router_method`` of LiteLLM's router calls it. The arguments ``prompt`` and ``system`` hold the
+    prompt, ``tools`` what may be called, ``choices`` what must be, ``formats`` the answer's format,
+    ``limits`` its length, ``metadata`` LiteLLM's own metadata, and ``continues`` the earlier answer
+    whose deployment must serve. ``text`` reads the text of an answer, ``said`` all that its judges
+    may see, and ``used`` its reported usage.
     """
 
     call_type: str
@@ -41,12 +40,12 @@ class Surface:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The arguments that say what an answer must be like."""
+        """The arguments that constrain the answer."""
         return (*self.tools, *self.choices, *self.formats)
 
     @property
     def has_client_metadata(self) -> bool:
-        """Whether `metadata` is the client's and goes upstream; LiteLLM's is then beside it."""
+        """Whether `metadata` is the client's and goes upstream; LiteLLM's is then separate."""
         return self.metadata != PLAIN_METADATA
 
 
@@ -87,4 +86,4 @@ SURFACES: dict[str, Surface] = {
     surface.call_type: surface
     for surface in (CHAT_COMPLETIONS, TEXT_COMPLETIONS, ANTHROPIC_MESSAGES, RESPONSES)
 }
-"""By LiteLLM's call type."""
+"""Surfaces by LiteLLM's call type."""
