@@ -1,7 +1,7 @@
-"""Records that wait to be written, and who waits for them or for the id of one.
+"""Records that wait to be written, and the callers that wait for them or for the id of one.
 
-The oldest go first, but for verdicts that a client waits for: they go with the next batch, behind
-all that waits about their requests. So the records of a request stay in their order.
+The oldest are written first, except verdicts that a client waits for: these are in the next batch,
+after all waiting records about their requests. So the records of a request stay in order.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from litellm_messplus.runtime.errors import NotWrittenError, TooOftenError
 from litellm_messplus.store.rows import storable
 
 LONGEST = 100_000
-"""Records held while the database is away; what comes on top is dropped and counted."""
+"""The most records held while the database is away; further ones are dropped and counted."""
 BATCH = 500
 """Records written in one transaction."""
 
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A record in the backlog. ``written`` tells whoever waits for the disk, None where nobody
-    does. It ``is_begun`` while a transaction writes it, and ``is_given_up`` where it is to be
-    written now or never."""
+    """A record in the backlog. ``written`` is the future of a caller that waits for the disk, None
+    without one. It ``is_begun`` while a transaction writes it, and ``is_given_up`` if no other one
+    may write it."""
 
     record: Record
     number: int
@@ -41,7 +41,7 @@ class Waiting:
 
 
 class Backlog:
-    """The records of one journal that are not written yet, numbered as they came."""
+    """The unwritten records of one journal, numbered in order of arrival."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[int, Waiting] = OrderedDict()
@@ -54,12 +54,12 @@ class Backlog:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more is held."""
+        """Whether no more records are held."""
         return len(self) >= LONGEST
 
     @property
     def durable(self) -> list[Waiting]:
-        """The records that somebody waits for."""
+        """The records that a caller waits for."""
         return list(self._durable.values())
 
     def add(self, record: Record, written: asyncio.Future[None] | None) -> Waiting:
@@ -75,7 +75,7 @@ class Backlog:
         return bool(self._waiting) and next(iter(self._waiting)) <= number
 
     def flushed(self) -> asyncio.Future[None]:
-        """Return a future that is done when nothing is left of what waits now."""
+        """Return a future that is done when all records that wait now are gone."""
         future = asyncio.get_running_loop().create_future()
         self._flushes.append((self.newest, future))
         self._tell_flushes()
@@ -83,8 +83,8 @@ class Backlog:
 
     @contextmanager
     def batch(self, upto: int) -> Iterator[list[Waiting]]:
-        """Give the records to write in the next transaction, of those up to a number and of the
-        verdicts. What was not committed at the end waits again, but for what was given up."""
+        """Give the records to write in the next transaction: those up to a number, and the
+        verdicts. Records not committed at the end wait again, unless given up."""
         found = self._next(upto)
         for each in found:
             each.is_begun = True
@@ -99,13 +99,13 @@ class Backlog:
                     self.give_up(each)
 
     def give_up(self, waiting: Waiting) -> None:
-        """Take a record back: at once, or where the transaction fails that writes it now."""
+        """Take a record back: at once, or if the transaction that writes it now fails."""
         waiting.is_given_up = True
         if not waiting.is_begun:
             self.end(waiting, NotWrittenError("it was withdrawn"))
 
     def end(self, waiting: Waiting, error: Exception | None = None) -> None:
-        """Hold a record no longer: it is written, or with an ``error`` never will be."""
+        """Remove a record: it is written or, with an ``error``, never will be."""
         self._waiting.pop(waiting.number, None)
         self._durable.pop(waiting.number, None)
         if waiting.written is not None and not waiting.written.done():
@@ -127,15 +127,15 @@ class Backlog:
         urgent = {number for number in self._durable if number > last}
         if not urgent:
             return first
-        # The half, so that the others go on too, however many verdicts come.
+        # At most half, so that the others are written too, however many verdicts come.
         ahead = {each.number: each for each in self._with_their_requests(urgent)[: BATCH // 2]}
         waits = (each for each in first if each.number not in ahead)
         others = islice(waits, BATCH - len(ahead))
         return sorted((*ahead.values(), *others), key=lambda each: each.number)
 
     def _with_their_requests(self, urgent: Collection[int]) -> list[Waiting]:
-        """Return these records and all before them about their requests, in order. A turn of a
-        conversation that is counted as one rests on its first request."""
+        """Return these records and all earlier ones about their requests, in order. A turn of a
+        conversation that is counted as one needs its first request."""
         found: list[Waiting] = []
         requests: set[str] = set()
         for waiting in reversed(self._waiting.values()):
@@ -147,26 +147,25 @@ class Backlog:
 
 
 def _subjects(record: Record) -> list[str]:
-    """Name the requests that a record is about."""
+    """Return the ids of the requests that a record is about."""
     subjects = [getattr(record, "request_id", None), None]
     if isinstance(record, RequestRecord):
         subjects[1] = record.counted_with
     return [each for each in subjects if each is not None]
 
 
-# Look-ups of an id that is not in the log yet: each is told once when it comes.
+# Look-ups of an id that is not in the log yet: each is notified once, when it arrives.
 
 MOST_WAITING = 1024
-"""Look-ups that wait at once, of all keys."""
+"""The most look-ups that wait at once, of all keys."""
 MOST_OF_ONE = 32
-"""Of them, those of one key."""
+"""The most look-ups of one key that wait at once."""
 AGAIN_SECONDS = 1.0
-"""After which one that could not wait may come again: the others have waited by then."""
+"""Seconds after which a refused look-up may be retried: the others have ended by then."""
 
 
 class Arrivals:
-    """The look-ups that wait for an id, a bounded number: whoever comes on top is refused, whatever
-    it asks for."""
+    """The look-ups that wait for an id, in bounded number: further ones are refused, for any id."""
 
     def __init__(self, most: int = MOST_WAITING, most_of_one: int = MOST_OF_ONE) -> None:
         self._most = most
@@ -176,8 +175,7 @@ class Arrivals:
 
     @contextmanager
     def expecting(self, given: str) -> Iterator[asyncio.Event]:
-        """Give an event that is set when a record with that id becomes part of the log, from now
-        on."""
+        """Give an event that is set when a record with that id is added to the log from now on."""
         name, arrived = storable(given), asyncio.Event()
         self._expected[name].add(arrived)
         try:
@@ -189,7 +187,7 @@ class Arrivals:
 
     @contextmanager
     def waiting(self, who: str | None) -> Iterator[None]:
-        """Hold a place among those who wait. Raises TooOftenError where there is none."""
+        """Hold a place among the waiting look-ups. Raises TooOftenError if none is free."""
         if self._waiting[who] >= self._most_of_one or self._waiting.total() >= self._most:
             raise TooOftenError("too many look-ups of unknown ids are waiting", AGAIN_SECONDS)
         self._waiting[who] += 1
@@ -202,23 +200,23 @@ class Arrivals:
 
     @property
     def expected(self) -> frozenset[str]:
-        """The ids that somebody waits for."""
+        """The ids that a look-up waits for."""
         return frozenset(self._expected)
 
     def came(self, records: Iterable[Record]) -> None:
-        """Wake those who wait for these records: they are in the log, and folded in."""
+        """Wake the look-ups of these records, which are in the log and folded in."""
         if self._expected:
             self.arrived(_ids(records))
 
     def arrived(self, ids: Iterable[str]) -> None:
-        """Wake those who wait for these ids: their records are in the log, and folded in."""
+        """Wake the look-ups of these ids, whose records are in the log and folded in."""
         for name in ids:
             for arrived in self._expected.get(name, ()):
                 arrived.set()
 
 
 def _ids(records: Iterable[Record]) -> Iterator[str]:
-    """Give the ids by which a client may know its request."""
+    """Yield the ids by which a client may know its request."""
     for record in records:
         match record:
             case RequestRecord():

@@ -1,4 +1,4 @@
-"""The journal: writes records in batches, and folds into the engines what has become durable."""
+"""The journal: writes records in batches, and folds the committed ones into the engines."""
 
 import asyncio
 import logging
@@ -28,24 +28,24 @@ logger = logging.getLogger("litellm_messplus")
 
 RETRY_SECONDS = 0.5
 SETTLE_SECONDS = 10.0
-"""How long whoever gave a record up waits for the transaction that may be writing it."""
+"""How long a caller that gave a record up waits for the transaction that may be writing it."""
 TURN_SECONDS = 0.002
-"""How long folding keeps the event loop before requests get their turn."""
+"""The longest time for which folding blocks the event loop before requests get their turn."""
 SNAPSHOT_EVERY = 10_000
-"""Records between two snapshots, of a megabyte or so each: a start folds what came after the newest
-one, some 2,500 records a second."""
+"""Records between two snapshots of about a megabyte each: a start folds the records after the
+newest one, some 2,500 a second."""
 REMEMBERED = 4096
-"""Requests that were dropped, the newest: as many as are open."""
+"""The number of newest dropped requests remembered: as many as may be open."""
 CLOSE_SECONDS = 10.0
-"""How long a stop waits for a database that does not answer."""
+"""The longest wait of a stop for a database that does not answer."""
 
 
 class Journal:
     """The only writer of this process. An engine's state is the fold up to ``position``;
-    ``arrivals`` are told of what it has written and folded in. Where ``store_text`` is false, no
-    words of a user go past its door, whoever hands them over; ``saw`` is told of what did.
-    ``followed`` is told up to where it has folded in what others wrote too. It ``is_failing`` where
-    the database did not let it write or read when it last tried."""
+    ``arrivals`` is notified of records written and folded in. If ``store_text`` is false, texts of
+    users are dropped from every record; ``saw`` is called with each accepted record, ``followed``
+    with the position up to which records of other workers are folded in. It ``is_failing`` if the
+    last attempt to write or read the database failed."""
 
     def __init__(
         self,
@@ -85,21 +85,20 @@ class Journal:
         self._closing = False
 
     def begin_at(self, position: int) -> None:
-        """Begin at a position: the engines have been restored up to there, since the journal was
-        made."""
+        """Begin at a position, up to which the engines were restored after the journal was made."""
         self.position = self._snapshot_position = position
 
     def start(self) -> None:
-        """Begin writing, in the running event loop."""
+        """Start writing, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
         self._following.start()
 
     def follow(self) -> None:
-        """Have the log looked at soon: something was written past this journal."""
+        """Have the log read soon: something was written without this journal."""
         self._write_now()
 
     def write(self, record: Record) -> None:
-        """Hand over a record; it is written within the flush interval."""
+        """Queue a record; it is written within the flush interval."""
         self._add(record)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(
@@ -107,13 +106,13 @@ class Journal:
             )
 
     async def write_durably(self, record: Record, patience: float | None = None) -> None:
-        """Return when the record, and all before it about its request, are committed and folded in;
-        after ``patience`` seconds when it is committed.
+        """Return when the record, and all earlier ones about its request, are committed and folded
+        in; after ``patience`` seconds, as soon as it is committed.
 
-        Where it is not by then, it is withdrawn: raises NotWrittenError where it never will be
-        written, and UnsettledError where a transaction that writes it does not end. Raises
-        sqlalchemy.exc.SQLAlchemyError where the database refuses it, and DatabaseFileGoneError
-        where its file was deleted.
+        If it is not committed by then, it is withdrawn: raises NotWrittenError if it never will be
+        written, and UnsettledError if a transaction that writes it does not end. Raises
+        sqlalchemy.exc.SQLAlchemyError if the database refuses it, and DatabaseFileGoneError if its
+        file was deleted.
         """
         written = asyncio.get_running_loop().create_future()
         waiting = self._add(record, written)
@@ -131,14 +130,14 @@ class Journal:
             raise UnsettledError("a transaction that writes it does not end")
 
     async def flush(self) -> None:
-        """Return when everything handed over so far is written."""
+        """Return when every record queued so far is written."""
         flushed = self._backlog.flushed()
         if not flushed.done():
             self._write_now()
         await flushed
 
     async def close(self) -> None:
-        """Write everything, take a snapshot, and stop; one that was never started stops at once."""
+        """Write everything, take a snapshot, and stop; if it was never started, stop at once."""
         self._closing = True
         self._write_now()
         if self._task is None:
@@ -151,11 +150,12 @@ class Journal:
             return
         try:
             await self._save_snapshots()
-        except SQLAlchemyError:  # the log is written; a start will fold it
+        except SQLAlchemyError:  # the log is written: the next start folds it
             self._counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
     def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> Waiting:
-        """Queue a record, as it may be kept. Whoever hands over a future waits for the disk."""
+        """Queue a record, without texts not to be stored. With a future, the commit waits for
+        disk."""
         kept, is_full = record if self._store_text else without_words(record), self._backlog.is_full
         waiting = self._backlog.add(kept, written)
         if is_full:
@@ -192,9 +192,9 @@ class Journal:
                 self._write_now()
 
     async def _woken(self) -> bool:
-        """Wait for something to do, and tell whether that is no more than what others wrote.
+        """Wait for work, and tell whether it is only records of other workers.
 
-        A notice writes nothing: records that wait keep their flush interval.
+        A notice causes no write: waiting records keep their flush interval.
         """
         is_told = False
         with suppress(TimeoutError):
@@ -208,28 +208,28 @@ class Journal:
         return is_told
 
     async def _follow_to(self, upto: int) -> None:
-        """Fold in what others wrote. Of its own records, too, a worker is told: they are in."""
+        """Fold in records of other workers. Notices of its own records are ignored."""
         if upto > self.position:
             await self._follow(upto)
             await self._save_due_snapshots()
 
     async def _follow(self, upto: int) -> None:
-        """Read the log up to a position, where others wrote, and tell of it."""
+        """Read the log, with other workers' records, up to a position, and call ``followed``."""
         is_new = upto > self.position
         await self._fold(upto)
         if is_new and self._followed is not None:
             self._followed(self.position)
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
-        """Refuse the durable records: nobody waits for a file that may never come back; the others
-        are kept for it."""
+        """Refuse the durable records, so that no client waits for a file that may never come back;
+        the others are kept for it."""
         self._counters.failure("database_file_gone", str(error))
         for waiting in self._backlog.durable:
             self._backlog.end(waiting, error)
 
     async def _flush(self) -> None:
-        """Write what waits now. What comes in meanwhile has its own flush interval: written at
-        once, in transactions of a record or two, it cost the proxy a quarter of its throughput."""
+        """Write the waiting records. Later ones get their own flush interval: written at once, in
+        transactions of one or two records, they cost the proxy a quarter of its throughput."""
         upto = self._backlog.newest
         if not self._backlog:
             ends = await log.ends(self._database)
@@ -241,7 +241,7 @@ class Journal:
         await self._save_due_snapshots()
 
     async def _write_batch(self, batch: Sequence[Waiting]) -> None:
-        """Write one transaction. What it holds stays in the backlog until it is committed."""
+        """Write one transaction. Its records stay in the backlog until it is committed."""
         try:
             appended = await self._append(batch)
         except Exception as error:
@@ -252,7 +252,7 @@ class Journal:
         await self._fold_written(batch, appended)
 
     async def _write_singly(self, batch: Sequence[Waiting]) -> None:
-        """Write records one by one: one that the database will never take must not hold up the
+        """Write records one by one: one that the database never accepts must not hold up the
         others."""
         for waiting in batch:
             try:
@@ -265,8 +265,8 @@ class Journal:
             await self._fold_written([waiting], appended)
 
     async def _refused(self, waiting: Waiting, error: Exception) -> None:
-        """Drop a record that the database refuses, unless it has it: the answer to a commit may
-        have been lost."""
+        """Drop a record that the database refuses, unless it is there already: the answer to a
+        commit may have been lost."""
         is_twice = isinstance(error, IntegrityError)
         if is_twice and await log.is_logged(self._database, waiting.record):
             waiting.is_committed = True
@@ -274,8 +274,8 @@ class Journal:
             self._drop(waiting, error)
 
     async def _append(self, batch: Sequence[Waiting]) -> log.Appended:
-        """Append a batch. Raises UnloggedRequestError where a record of it is about a request that
-        was dropped."""
+        """Append a batch. Raises UnloggedRequestError if a record of it is about a dropped
+        request."""
         for waiting in batch if self._unlogged else ():
             if getattr(waiting.record, "request_id", None) in self._unlogged:
                 raise UnloggedRequestError(
@@ -294,7 +294,7 @@ class Journal:
     async def _fold_written(self, batch: Sequence[Waiting], appended: log.Appended) -> None:
         records = [waiting.record for waiting in batch]
         entries = self._recent.entries(records, appended.before)
-        is_next = appended.before == self.position  # else others wrote between, who knows what
+        is_next = appended.before == self.position  # else other workers wrote in between
         try:
             if is_next and entries is not None:
                 await self._fold_known(entries, appended.last)
@@ -302,13 +302,13 @@ class Journal:
                 await self._fold(appended.last, {type(record) for record in records})
             elif not await self._begun_anew(appended.start):
                 await self._follow(appended.last)
-        finally:  # committed is committed: what could not be read back now is folded in later
+        finally:  # they are committed: what was not read back is folded in later
             self.arrivals.came(records)
 
     def _drop(self, waiting: Waiting, error: Exception) -> None:
         record = waiting.record
         self._counters.add("records_dropped")
-        # Named, not shown: it may hold a user's words.
+        # Only the type is logged: the record may hold a user's text.
         logger.error("dropped a %s that cannot be written: %s", type(record).__name__, error)
         if isinstance(record, RequestRecord):
             self._engines[record.zoo].forget(record.request_id)
@@ -316,9 +316,8 @@ class Journal:
         self._backlog.end(waiting, error)
 
     async def _begun_anew(self, start: int) -> bool:
-        """Tell whether the engines had to be restored: the log starts later now, and what they
-        had yet to read of it is gone. A worker that was away for longer than a prune takes meets
-        that."""
+        """Tell whether the engines had to be restored, because records that they had not read were
+        pruned: this happens to a worker that was away for longer than a prune takes."""
         if start == self._log_start:
             return False
         bases = await snapshots.base_positions(self._database)
@@ -339,19 +338,19 @@ class Journal:
             self._recent.saw(entry)
             await self._apply(entry)
         self._following.looked()
-        if expected := self.arrivals.expected:  # of other workers: nobody here is told of them
+        if expected := self.arrivals.expected:  # records of other workers do not notify
             self.arrivals.arrived(await arrived_ids(self._database, expected, before, upto))
         self.position = max(self.position, upto)
 
     async def _fold_known(self, entries: Sequence[Entry], upto: int) -> None:
-        """Fold in what was written, up to a position, without reading it back."""
+        """Fold in entries that this process wrote, up to a position, without reading them back."""
         self._turn_ends = time.perf_counter() + TURN_SECONDS
         for entry in entries:
             await self._apply(entry)
         self.position = upto
 
     async def _apply(self, entry: Entry) -> None:
-        """Fold one entry in; requests get their turn now and then."""
+        """Fold one entry in, and yield to the event loop at intervals."""
         if not fold(self._engines, entry):
             self._counters.add("fold_failures")
         self.position = entry.position

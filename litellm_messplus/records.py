@@ -1,7 +1,7 @@
 """The records of the log, each column declared once.
 
-The log is ordered: each record gets a position when it becomes durable, and the state of the
-router is the fold of the records in that order."""
+The log is ordered: each record gets a position when it is committed, and the state of the router is
+the fold of the records in that order."""
 
 import os
 import time
@@ -27,10 +27,10 @@ from litellm_messplus.runtime.vocabulary import (
 )
 from litellm_messplus.switching.modes import ROUTED, Trial
 
-# Ids of our own: unique, not to be guessed, and in order of time.
+# The plugin's own ids: unique, hard to guess, and in order of time.
 
 DRAWN = 4096
-"""Random bytes that are asked of the system at once: for eight at a time, asking took 40 us."""
+"""Random bytes requested from the system at once: requesting eight at a time took 40 us."""
 TAIL = 8
 
 _tails: list[bytes] = []
@@ -39,8 +39,8 @@ _tails: list[bytes] = []
 def new_id() -> str:
     """Make an id of 32 hexadecimal digits: the time in nanoseconds, then 64 random bits.
 
-    In order of time, so that a row goes to the end of every index on it: random ids touch a page
-    of their own for each row and index, which took more CPU than the rest of the writing.
+    Ordered by time, so that a row goes to the end of every index on it: random ids touch a separate
+    page for each row and index, which took more CPU than the rest of the writing.
     """
     return f"{time.time_ns():016x}{_random_tail().hex()}"
 
@@ -54,10 +54,10 @@ def _random_tail() -> bytes:
         return drawn[:TAIL]
 
 
-os.register_at_fork(after_in_child=_tails.clear)  # or two processes would give the same ones out
+os.register_at_fork(after_in_child=_tails.clear)  # else two processes would use the same
 
 
-# The facets of a request that are of no feature: who asked.
+# The facets of a request that belong to no feature: the caller.
 
 
 @record
@@ -269,27 +269,27 @@ class CallRecord:
 
 
 LONGEST_ERROR = 2000
-"""Characters of an error that are logged."""
+"""The most characters of an error that are logged."""
 REFUSALS = frozenset({400, 413, 422})
-"""The HTTP statuses of a request that is at fault itself: malformed, too long, or against the
+"""The HTTP statuses of a request that is itself at fault: malformed, too long, or against the
 provider's policy."""
 REFUSED = "refused with "
 
 
 def error_words(error: BaseException) -> str:
-    """Write an error for the log; first of all whether the request itself was refused."""
+    """Format an error for the log, with a prefix if the request itself was refused."""
     status = getattr(error, "status_code", None)
     refused = f"{REFUSED}{status}: " if status in REFUSALS else ""
     return f"{refused}{type(error).__name__}: {error}"[:LONGEST_ERROR]
 
 
 def is_refusal(words: str | None) -> bool:
-    """Tell whether these words in the log are of a request that was refused itself."""
+    """Tell whether a logged error is of a request that was itself refused."""
     return words is not None and words.startswith(REFUSED)
 
 
 def _is_by_judge(label: Any) -> bool:
-    """Tell whether a comment is a judge's, who may quote; that of feedback was sent to be kept."""
+    """Tell whether a comment is a judge's, who may quote the user; feedback is sent to be kept."""
     return label.kind is LabelKind.JUDGE
 
 
@@ -412,8 +412,7 @@ Record = (
 
 
 def served_call_id(request_id: str) -> str:
-    """Return the id of the call that the user saw: known before it has ended, so it can be
-    labelled."""
+    """Return the id of the served call, known before it has ended, so that it can be labelled."""
     return f"{request_id}.0"
 
 

@@ -1,4 +1,4 @@
-"""Starting where the log ends: the newest snapshot that fits, and the fold of what came after."""
+"""Starting at the end of the log: the newest snapshot that fits, and the fold of later records."""
 
 import asyncio
 import logging
@@ -17,10 +17,10 @@ logger = logging.getLogger("litellm_messplus")
 
 
 async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:
-    """Bring engines to the head of the log; returns its position.
+    """Bring engines to the head of the log, and return its position.
 
-    Each goes on from the newest snapshot that fits its settings; else from its base, where the log
-    was pruned; else it folds the whole log. Raises ConfigurationError where a base does not fit.
+    Each starts from the newest snapshot that fits its settings, else from its base if the log was
+    pruned, else it folds the whole log. Raises ConfigurationError if a base does not fit.
     """
     while True:
         bases = await snapshots.base_positions(database)
@@ -51,8 +51,8 @@ async def _newest_snapshot(database: AsyncEngine, engine: Engine) -> snapshots.S
 async def _load(
     database: AsyncEngine, engine: Engine, found: snapshots.Snapshot | None, ends: log.Ends
 ) -> int:
-    """Load the engine's state from its snapshot, which was read before the head, or from what the
-    log begins with, and return the position that it has come to."""
+    """Load the engine's state from its snapshot, which was read before the head, or from its base,
+    and return the position of that state."""
     if found is not None and await _resumed(database, engine, found, ends.head):
         return found.position
     return begin(engine, await snapshots.base_of(database, engine.zoo.name), ends.start)
@@ -61,8 +61,7 @@ async def _load(
 async def _resumed(
     database: AsyncEngine, engine: Engine, found: snapshots.Snapshot, head: int
 ) -> bool:
-    """Resume from the snapshot, and tell whether it is what the log says up to there, as far as can
-    be told."""
+    """Resume from the snapshot; return False if it is unreadable or contradicts the log."""
     if found.position > head:
         logger.warning(
             "the snapshot of %s at %d is ahead of the log, which ends at %d (was an older copy of "
@@ -84,10 +83,10 @@ async def _resumed(
 
 
 def begin(engine: Engine, found: snapshots.Base | None, start: int) -> int:
-    """Bring an engine to where the log of its zoo begins: to its base, or empty; returns up to
-    where that is folded. ``start`` is where the log starts.
+    """Bring an engine to the start of its zoo's log, its base or empty, and return the position up
+    to which that is folded. ``start`` is where the log starts.
 
-    Raises ConfigurationError where the base does not fit the settings, or cannot be read.
+    Raises ConfigurationError if the base does not fit the settings, or cannot be read.
     """
     if found is None:
         engine.resume(engine.empty_state())
@@ -107,7 +106,7 @@ def begin(engine: Engine, found: snapshots.Base | None, start: int) -> int:
 
 
 def _other_settings(engine: Engine, found: snapshots.Base) -> ConfigurationError:
-    """Name the settings that were changed since the log was pruned, and what to do."""
+    """Build the error that names the settings changed since the log was pruned, and what to do."""
     now = snapshot.settings_of(engine.zoo, engine.encoder.name)
     then = found.settings or {}
     changed = [name for name in now if name in then and now[name] != then[name]]
@@ -121,7 +120,7 @@ def _other_settings(engine: Engine, found: snapshots.Base) -> ConfigurationError
 
 
 def _key(zoo: str, name: str) -> str:
-    """Name the setting as an operator finds it."""
+    """Return the setting's name in the operator's files."""
     match name:
         case "encoder":
             return "messplus.encoder"
@@ -148,12 +147,12 @@ def _way_out(found: snapshots.Base) -> str:
     )
 
 
-# Keeping the state of an engine as a snapshot, so that a start need not fold the whole log.
+# Saving the state of an engine as a snapshot, so that a start need not fold the whole log.
 
 
 async def keep(database: AsyncEngine, engine: Engine, position: int) -> None:
-    """Write the state as of now, which is that after the record at ``position``. The bytes are made
-    in a thread: they take some milliseconds."""
+    """Save the current state, which is that after the record at ``position``. The bytes are made in
+    a thread: that takes some milliseconds."""
     taken = snapshot.taken(engine.state)
     await snapshots.save(
         database,
@@ -168,7 +167,7 @@ async def keep(database: AsyncEngine, engine: Engine, position: int) -> None:
 
 
 async def keep_new(database: AsyncEngine, engine: Engine, position: int) -> None:
-    """Do so where no snapshot fits the settings: after a start under changed settings, the newest
-    snapshot is then one of those that are in force."""
+    """Save the state if no snapshot fits the settings, so that after a start under changed settings
+    the newest snapshot is one under those in force."""
     if position > 0 and await _newest_snapshot(database, engine) is None:
         await keep(database, engine, position)

@@ -1,9 +1,9 @@
-"""One definition of a row of the log.
+"""The definition of a row of the log.
 
-A record is a frozen dataclass. Each field is a `column`, or a facet: a dataclass of two columns or
-more that belong together and stand with their feature. A facet that is None has NULL in all its
-columns. From this follow the table and the row to insert (`store/rows.py`), what the route shows
-(`inspecting/logged.py`), what is dropped without `store_text`, and `docs/sql.md`.
+A record is a frozen dataclass. Each field is a `column`, or a facet: a dataclass of two or more
+columns that belong together, defined next to their feature. A facet that is None has NULL in all
+its columns. From this are derived the table and the row to insert (`store/rows.py`), what the route
+shows (`inspecting/logged.py`), what is dropped without `store_text`, and `docs/sql.md`.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,22 +27,21 @@ from typing import (
 Facet = TypeVar("Facet")
 Found = TypeVar("Found")
 UNBOUNDED = 0
-"""Size of a text of any length."""
+"""The size of a text of any length."""
 COLUMN = "column"
-"""Key of what is declared, in the metadata of a field."""
+"""The key of the `Column` in the metadata of a field."""
 FOREIGN = -1
-"""Size of an id that others make, as long as they like."""
+"""The size of an id made by others, of any length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column: its documentation, in the database too, and its properties.
 
-    ``size`` is the most characters of a text. One that ``is_position`` is a place in the log, which
-    no two rows share. The route shows it where it ``is_public``. A text of
-    the records for which ``words`` holds may quote a user: it is kept with `store_text` alone.
-    ``earlier`` is what rows of earlier versions have; where they have nothing, it ``is_nullable``
-    though every record has a value.
+    ``size`` is the most characters of a text. A column that ``is_position`` is a place in the log,
+    unique per row. The route shows it if it ``is_public``. In records for which ``words`` is true,
+    a text may quote a user: it is kept only with `store_text`. ``earlier`` is the value of rows
+    from earlier versions; if they have none, it ``is_nullable`` although every record has a value.
     """
 
     doc: str
@@ -64,7 +63,7 @@ def column(
     default_factory: Any = MISSING,
     **properties: Any,
 ) -> Any:
-    """Make a field that is a column, by the properties of `Column`."""
+    """Make a field that is a column, with the properties of `Column`."""
     plain = {"init": init, "default": default, "default_factory": default_factory}
     return field(metadata={COLUMN: Column(doc, **properties)}, **plain)
 
@@ -76,7 +75,7 @@ def public(doc: str, **given: Any) -> Any:
 
 @dataclass_transform(field_specifiers=(column, public), frozen_default=True)
 def record(kind: type[Facet]) -> type[Facet]:
-    """Make a record or a facet of a class."""
+    """Make a class a record or a facet."""
     return dataclass(frozen=True, slots=True)(kind)
 
 
@@ -90,19 +89,19 @@ class Declared(NamedTuple):
 
     @property
     def base(self) -> type:
-        """The class of the values, without what they hold."""
+        """The class of the values, without type arguments."""
         found: type = get_origin(self.kind) or self.kind
         return found
 
 
 def by_type(make: Callable[[Any], Found]) -> Callable[[Any], Found]:
-    """Cache what is worked out of a class, of which there are few."""
+    """Cache what is computed per class, of which there are few."""
     return cache(make)
 
 
 @by_type
 def columns_of(record: Any) -> list[Declared]:
-    """Return the columns of a record or a facet, in order, those of facets in their place."""
+    """Return the columns of a record or a facet in order, with those of facets in place."""
     found: list[Declared] = []
     for each in fields(record):
         kind, is_optional = _plain(_hints(record)[each.name])
@@ -125,7 +124,7 @@ def flat(record: Any) -> dict[str, Any]:
 
 
 def facet(kind: type[Facet], row: Mapping[Any, Any]) -> Facet | None:
-    """Read a facet from a row that has its columns; None where all of them are NULL."""
+    """Read a facet from a row that has its columns; None if all of them are NULL."""
     if all(row[each.name] is None for each in columns_of(kind)):
         return None
     return rebuilt(kind, row)
@@ -137,7 +136,7 @@ def rebuilt(kind: type[Facet], row: Mapping[Any, Any]) -> Facet:
 
 
 def always(record: Any) -> bool:
-    """Say of any record that a text of it may quote a user."""
+    """Return True: a text of any record may quote a user."""
     return True
 
 
@@ -156,7 +155,7 @@ Read = Callable[[Any], tuple[Any, ...]]
 
 class _Layout(NamedTuple):
     """The columns of a record and their readers: its own, then those of its facets, each with the
-    values of one that is None."""
+    values of a missing facet."""
 
     names: tuple[str, ...]
     own: Read
@@ -188,7 +187,7 @@ def _words(record: Any) -> list[tuple[str, Callable[[Any], bool]]]:
 
 
 def _plain(hint: Any) -> tuple[Any, bool]:
-    """Return the type of the values, and whether None is one."""
+    """Return the type of the values, and whether None is allowed."""
     is_optional = isinstance(hint, UnionType)
     if is_optional:
         (hint,) = (each for each in get_args(hint) if each is not type(None))
@@ -206,6 +205,6 @@ def _reading(name: str, kind: Any, is_optional: bool) -> Callable[[Any], Any]:
     if is_dataclass(kind):
         return partial(facet if is_optional else rebuilt, cast(type, kind))
     base = get_origin(kind) or kind
-    if issubclass(base, Enum | tuple):  # a database has their text, and a list
+    if issubclass(base, Enum | tuple):  # the database holds a text or a list
         return lambda row: None if row[name] is None else base(row[name])
     return itemgetter(name)

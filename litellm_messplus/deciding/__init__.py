@@ -1,1 +1,1 @@
-"""What each candidate is expected to cost and satisfy, and the decision for one request. Pure."""
+"""The expected cost and satisfaction of each candidate, and the decision for one request. Pure."""

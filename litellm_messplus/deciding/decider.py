@@ -1,7 +1,6 @@
-"""The engine: decides for one zoo, and folds the log into what it decides from.
+"""The engine: decides for one zoo, and folds the log into the state that it decides from.
 
-The proxy and the replay are two drivers of this one class, so that what a replay shows is what
-production does.
+The proxy and the replay both drive this class, so that a replay shows what production does.
 """
 
 import logging
@@ -43,14 +42,14 @@ logger = logging.getLogger("litellm_messplus")
 class Question:
     """A request that any of ``candidates`` could serve now.
 
-    What ``prompt`` does not tell stands at the average of all prompts. No answer is expected to be
-    longer than ``most_completion_tokens``, which the request allows. ``prompt_tokens`` are those of
-    the candidates for which they were counted; else the characters tell. It ``is_gated`` where
-    other healthy candidates could not take it. ``ahead`` is what it finds in the caches of its
-    candidates, and what is to come after it there; None of it where nobody knows. It came ``at`` a
-    time in seconds since 1970, by which the budget of a day is given out. It ``is_alone`` where no
-    other candidate may be called beside the one that serves it. ``counted_with`` is the first
-    request of its conversation, where the promise counts that in its place.
+    Missing parts of ``prompt`` stand at the average of all prompts. ``most_completion_tokens`` is
+    the longest answer that the request allows, and so the longest expected. ``prompt_tokens`` are
+    by candidate, if counted; else they are estimated from the characters. It ``is_gated`` if other
+    healthy candidates could not take it. ``ahead`` is what it finds in its candidates' caches, and
+    what will follow it there; unknown for candidates without an entry. It came ``at`` a time in
+    seconds since 1970, by which the budget of a day is allotted. It ``is_alone`` if no candidate
+    may be called in addition to the serving one. ``counted_with`` is the first request of its
+    conversation, if the promise counts that instead.
     """
 
     request_id: str
@@ -68,37 +67,37 @@ class Question:
 
     @property
     def is_forced(self) -> bool:
-        """Whether a single candidate can take it."""
+        """Whether only one candidate can take it."""
         return self.is_gated and len(self.candidates) == 1
 
 
 Labelled = Callable[[Situation], bool | None]
-"""Says whether all answers to a request will get a label; None where only the log can tell."""
+"""Whether all answers to a request will get a label; None if only the log shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A decision, and the situation that it was made in."""
+    """A decision and its situation."""
 
     situation: Situation
     decision: Decision
 
 
 def logged_limits(choice: Choice) -> dict[str, Any] | None:
-    """Return what the log keeps of the limits beside alpha; None without any."""
+    """Return what is logged of the limits in addition to alpha; None without any."""
     limits, use = choice.situation.limits, use_of(choice.situation, choice.decision)
     return None if limits is None or use is None else logged(limits, use)
 
 
 class Engine:
     """The decisions of one zoo. ``state`` is exactly the fold of the log so far. Requests decided
-    since are numbered, and count in the backlog with what is expected of them; ``newest`` holds
-    each level's last.
+    since are numbered, and count as in flight with their expected shortfall; ``newest`` is each
+    level's last decision.
 
-    ``price_factors`` is set from outside, where prices are measured: by it a candidate's price is
-    multiplied, 1 unless it has one. So is ``usual_parts``: what part of the cost without a prompt
-    cache its calls cost. Both are no part of the fold, nor are the prices of ``reprice``. ``zoo``
-    has the candidates that the log has told of so far.
+    ``price_factors`` is set from outside if prices are measured: the factor on a candidate's price,
+    by default 1. So is ``usual_parts``: the cost of its calls as a part of that without a prompt
+    cache. Neither is part of the fold, nor are the prices of ``reprice``. ``zoo`` has the
+    candidates that are logged so far.
     """
 
     def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
@@ -115,24 +114,24 @@ class Engine:
         self.resume(self.empty_state())
 
     def resume(self, state: ZooState) -> None:
-        """Go on from a state in place of what was folded in so far."""
+        """Replace the state, and continue from it."""
         self.state = state
         self._see_zoo()
 
     def reprice(self, prices: Mapping[str, Price]) -> None:
-        """Decide by these prices from now on, where candidates have them."""
+        """Decide by these prices from now on, for the candidates that have one."""
         if prices != self._prices:
             self._prices = dict(prices)
             self._see_zoo()
 
     @property
     def prices_now(self) -> Mapping[str, Price]:
-        """The prices that were given last, of candidates that are not known yet too."""
+        """The prices last passed to ``reprice``, also of candidates that are not known yet."""
         return self._prices
 
     @property
     def logged_prices(self) -> Mapping[str, Price]:
-        """The prices that the configuration and the log say."""
+        """The prices from the configuration and the log."""
         return {**self._configured.prices, **self.state.catalog.prices}
 
     def empty_state(self) -> ZooState:
@@ -150,10 +149,10 @@ class Engine:
         )
 
     def decide(self, question: Question, labelled: Labelled | None = None) -> Choice:
-        """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is asked
+        """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is called
         once, before the policy."""
         level, situation = question.level, self.situation(question)
-        if question.counted_with is not None:  # what is tried is tried on whole conversations
+        if question.counted_with is not None:  # trials take whole conversations
             situation, labelled = without_trials(situation), None
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
@@ -165,7 +164,7 @@ class Engine:
     def hold(self, question: Question, candidate: str) -> Choice:
         """Keep a candidate without a decision. The request is numbered as any other.
 
-        Raises KeyError for one that cannot take the request.
+        Raises KeyError for a candidate that cannot take the request.
         """
         situation = self.situation(question)
         return self._numbered(
@@ -173,14 +172,14 @@ class Engine:
         )
 
     def go_up(self, question: Question, candidate: str) -> Choice | None:
-        """Go up from a candidate that got no further; None where none is better, and then nothing
-        is numbered. Raises as ``hold`` does."""
+        """Go up from a candidate that made no progress; None, without a number, if none is better.
+        Raises the errors of ``hold``."""
         situation = self.situation(question)
         better = upwards(self._untried(question, situation), situation, candidate)
         return None if better is None else self._numbered(question, situation, better)
 
     def _untried(self, question: Question, situation: Situation) -> Decision:
-        """Ask the policy for what it would rank without trying anything."""
+        """Return the policy's decision without exploration or trials."""
         return self.state.policy.decide(question.level, without_trials(situation))
 
     def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
@@ -195,7 +194,7 @@ class Engine:
         return Choice(situation, decision)
 
     def situation(self, question: Question) -> Situation:
-        """Gather what the policy is told when it decides now; nothing is numbered by asking."""
+        """Build the situation in which the policy decides, without numbering the request."""
         level = question.level
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + len(unfolded) + 1
@@ -235,27 +234,27 @@ class Engine:
         )
 
     def _counted(self, question: Question) -> int | None:
-        """Number the request's conversation; None where the promise counts requests."""
+        """Return the number of the request's conversation; None if the promise counts requests."""
         if not self.zoo.settings.counts_conversations:
             return None
         begins = question.counted_with is None
         return max(self.state.counted(question.level.name) + begins, 1)
 
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the candidates to try with care; none where nobody else could serve."""
+        """Return the candidates on trial; none if no other candidate could serve."""
         fresh = self.state.policy.newcomers(alpha, candidates)
         return () if len(fresh) == len(candidates) else fresh
 
     def forget(self, request_id: str) -> None:
-        """Count it as in flight no longer: it is in the log, or will never be."""
+        """Stop counting a request as in flight: it is in the log, or never will be."""
         for unfolded in self._unfolded.values():
             unfolded.pop(request_id, None)
         for use in self._unfolded_use.values():
             use.pop(request_id, None)
 
     def expect_nothing(self, request_id: str) -> None:
-        """Keep the number of a request, and expect nothing of what was decided: another serves it,
-        or nobody."""
+        """Keep the number of a request, but expect nothing of its decision: another model serves
+        it, or none."""
         for unfolded in self._unfolded.values():
             if request_id in unfolded:
                 unfolded[request_id] = 0.0
@@ -272,11 +271,11 @@ class Engine:
             self.expectations.calls_changed()
         if isinstance(entry, CandidateChanged) or self._is_unsettled:
             self._see_zoo()
-        if self.state.use.version != version:  # not when a request waits for it
+        if self.state.use.version != version:  # not while a request waits for it
             self.expectations.prompts_changed(self._usual_factors())
 
     def _usual_factors(self) -> Mapping[str, float]:
-        """Return by what the price of an average call is multiplied."""
+        """Return the factors on the price of an average call, by candidate."""
         if not self.usual_parts:
             return self.price_factors
         return {
@@ -286,11 +285,11 @@ class Engine:
 
     @property
     def _is_unsettled(self) -> bool:
-        """Whether the log has just told what stands for quality."""
+        """Whether the fold has just set the anchor."""
         return self.state.catalog.anchor is not None and self.zoo.anchor is None
 
     def _see_zoo(self) -> None:
-        """Take the candidates and prices as they are now."""
+        """Update the zoo with the current candidates and prices."""
         catalog, known = self.state.catalog, self.state.candidates
         prices = {**self._configured.prices, **catalog.prices, **self._prices}
         self.zoo = self._configured.live(
@@ -310,10 +309,10 @@ class Engine:
 
 
 def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:
-    """Fold an entry into the engine of its zoo; False where that failed, which is logged.
+    """Fold an entry into the engine of its zoo; False if that failed, which is logged.
 
-    One entry that makes no sense must not hold up the log, now or at any later start. Entries of a
-    zoo that is no longer configured are passed over.
+    One invalid entry must not hold up the log, now or at any later start. Entries of a zoo that is
+    no longer configured are skipped.
     """
     engine = engines.get(entry.zoo)
     if engine is None:

@@ -1,5 +1,5 @@
-"""What is expected of each candidate for a request, before any call, and where a service
-level stands against its limits beside alpha."""
+"""The expectations of each candidate for a request, before any call, and the standing of a service
+level against its limits in addition to alpha."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,15 +30,15 @@ from litellm_messplus.state.limits import day_of
 from litellm_messplus.state.zoo_state import ZooState
 
 OUTLOOKS = 8
-"""Outlooks that are kept at once, of different sets of healthy candidates, or prices."""
+"""The most outlooks cached, for different sets of healthy candidates or prices."""
 
 Matrix = NDArray[np.float64]
 Factors = Mapping[str, float]
-"""Factors by which candidates' prices are multiplied, 1 where there is none."""
+"""Factors on candidates' prices; 1 for a candidate without one."""
 
 
 class Usual(NamedTuple):
-    """The average use of a call of a candidate; ``prompt_tokens`` is None before any call."""
+    """The average use of a candidate's call; ``prompt_tokens`` is None before any call."""
 
     prompt_tokens: float | None
     completion_tokens: float
@@ -46,8 +46,8 @@ class Usual(NamedTuple):
 
 
 class Expectations:
-    """Read from the state of a zoo. What is the same for all requests is worked out when the fold
-    changes it, not when a request waits for it."""
+    """Expectations from the state of a zoo. What is the same for all requests is computed when the
+    fold changes it, not while a request waits."""
 
     def __init__(self, zoo: Zoo, state: ZooState) -> None:
         self._zoo = zoo
@@ -57,11 +57,11 @@ class Expectations:
         self.calls_changed()
 
     def __len__(self) -> int:
-        """Count the outlooks that are kept."""
+        """Return the number of cached outlooks."""
         return len(self._outlooks)
 
     def calls_changed(self) -> None:
-        """Take the averages anew: a call has ended, or a lesson was taught."""
+        """Compute the averages again: a call has ended, or a lesson was taught."""
         estimators = self._state.estimators.values()
         prompts = [each.prompt_tokens for each in estimators]
         columns = (
@@ -75,7 +75,7 @@ class Expectations:
         }
 
     def prompts_changed(self, factors: Factors) -> None:
-        """Take the outlook of the whole zoo anew: the recent prompts are others."""
+        """Compute the outlook of the whole zoo again: the recent prompts have changed."""
         self._outlooks.clear()
         self.outlook(self._zoo.present, factors)
 
@@ -88,9 +88,9 @@ class Expectations:
         ahead: Mapping[str, Ahead],
         usual_parts: Factors,
     ) -> tuple[Estimate, ...]:
-        """Expect something of each candidate that ``prompt_tokens`` names. What ``prompt`` does not
-        tell stands at the average of all prompts. ``ahead`` is what the request finds in a cache;
-        ``usual_parts`` is what part of the cost without a cache an average call costs."""
+        """Estimate each candidate in ``prompt_tokens``. Missing parts of ``prompt`` stand at the
+        average of all prompts. ``ahead`` is what the request finds in a cache; ``usual_parts`` the
+        cost of an average call as a part of that without a cache."""
         satisfactions = self._state.policy.predict(prompt, list(prompt_tokens))
         known = self._state.lengths.multiples(prompt)
         multiples = dict(zip(self._zoo.candidates, known, strict=True))
@@ -111,15 +111,15 @@ class Expectations:
         )
 
     def tokens(self, candidate: str, prompt_characters: int) -> float:
-        """Estimate how many tokens a prompt of so many characters is to a candidate."""
+        """Estimate the tokens of a prompt of ``prompt_characters`` for a candidate."""
         return self._state.estimators[candidate].tokens_of(prompt_characters)
 
     def outlook(
         self, candidates: tuple[str, ...], factors: Factors, limits: Limits | None = None
     ) -> Outlook | None:
-        """Look at the recent prompts as these candidates would serve them, at the prices as they
-        are now, and charged for lateness where there are limits; None before there are enough
-        prompts. The last few outlooks are kept, until the recent prompts change."""
+        """Return the outlook on the recent prompts for these candidates, at the current prices, and
+        charged for lateness if there are limits; None before there are enough prompts. The last few
+        outlooks are cached until the recent prompts change."""
         recent = self._state.policy.recent
         if recent is None or len(self._state.use.seconds) < FEWEST:
             return None
@@ -153,7 +153,7 @@ class Expectations:
         places: Sequence[int],
         limits: Limits,
     ) -> list[Any]:
-        """Charge the recent prompts for being late."""
+        """Add the charge for lateness to the costs of the recent prompts."""
         lengths = self._state.use.lengths
         return [
             cost + limits.charge * self._late(name, lengths[:, place], limits)
@@ -192,11 +192,11 @@ class Expectations:
         )
 
 
-# Where a service level stands against its limits beside alpha, as a request is decided.
+# The standing of a service level against its limits in addition to alpha, at a decision.
 
 
 def is_limited(level: ServiceLevel) -> bool:
-    """Return whether a level has a limit. What is served as before has none: another router chose
+    """Tell whether a level has a limit. A stream served as before has none: another router chose
     its models."""
     has_one = level.p95_seconds is not None or level.budget_per_day is not None
     return has_one and not is_before(level.name)
@@ -209,7 +209,7 @@ def limits_of(
     in_flight: Iterable[LimitedUse],
     at: float,
 ) -> Limits | None:
-    """Work out where a level stands ``at`` a time in seconds since 1970; None without limits.
+    """Compute the standing of a level ``at`` a time in seconds since 1970; None without limits.
     ``in_flight`` are the requests that are not in the log yet."""
     if not is_limited(level):
         return None
@@ -244,7 +244,7 @@ def _lateness(state: ZooState, estimate: Estimate, limit: float) -> Lateness:
 
 
 def use_of(situation: Situation, decision: Decision) -> LimitedUse | None:
-    """Expect how late a decided request is, and what all its calls cost; None without limits."""
+    """Compute a decided request's probability of being late, and its cost; None without limits."""
     limits = situation.limits
     if limits is None:
         return None

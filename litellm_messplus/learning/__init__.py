@@ -1,1 +1,1 @@
-"""What follows from the log and is written down beside it: verdicts, outcomes and sums."""
+"""What is derived from the log and stored next to it: verdicts, outcomes and sums."""

@@ -1,8 +1,8 @@
-"""What the log says of the requests that a batch is about: read by their ids, along indexes.
+"""Reading all that is logged about the requests of a batch, by their ids, along indexes.
 
-In one statement, made once: to the writer of the log a statement costs more than what it finds.
-What this process has just written about requests it remembers: most calls end soon after their
-request was written, and by the same process.
+One statement, built once, because for the writer of the log the statement costs more than its rows.
+Requests just written by this process are cached: most calls end soon after their request was
+written, and in the same process.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,11 +36,11 @@ from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
 
 AT_ONCE = 500
-"""Ids in one statement: a database takes only so many parameters."""
+"""Ids in one statement: databases limit the number of parameters."""
 
 
 def in_parts(ids: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the ids in as many parts as there must be statements."""
+    """Yield the ids in parts of one statement each."""
     remaining = iter(ids)
     while some := list(islice(remaining, AT_ONCE)):
         yield some
@@ -48,11 +48,11 @@ def in_parts(ids: Iterable[str]) -> Iterator[list[str]]:
 
 @dataclass(slots=True)
 class Logged:
-    """One request and all that the log has about it; of its labels, those that may say something.
+    """One request and all that is logged about it, of its labels only those that may matter.
 
-    ``labels`` are in the order of the log, and of each source on a call the newest, and the newest
-    that weighs, are among them. ``energy`` is the measured cost of a call by its id,
-    ``judging_cost`` what its gradings cost in the zoo's unit, as far as it is known.
+    ``labels`` are in log order, and include, of each source on a call, the newest and the newest
+    with a weight. ``energy`` is the measured cost of a call by its id, ``judging_cost`` the known
+    cost of its gradings, in the zoo's unit.
     """
 
     request: Row
@@ -62,7 +62,7 @@ class Logged:
     judging_cost: float = 0.0
 
     def add(self, table: str, row: Row) -> None:
-        """Add a row of that table about the request, the next in the order of the log."""
+        """Add a row of that table about the request, the next in log order."""
         match table:
             case calls.name:
                 self.calls.append(row)
@@ -97,13 +97,13 @@ _COLUMNS: Mapping[str, Column[Any]] = {
     )
     for column in names
 }
-"""Every column that is read, once; a part of the statement has NULL in those of the others."""
+"""Every column read, once; each part of the statement has NULL in the columns of the others."""
 
 
 async def logged_requests(
     connection: AsyncConnection, request_ids: Collection[str]
 ) -> dict[str, Logged]:
-    """Read the requests that the log has under these ids, with all that is logged about them."""
+    """Read the logged requests with these ids, and all that is logged about them."""
     found: dict[str, Logged] = {}
     for some in in_parts(request_ids):
         await _read(connection, some, found)
@@ -117,8 +117,8 @@ async def _read(
     result = await connection.execute(_EVERYTHING, {"ids": ids})
     rows = [dict(zip(names, row, strict=True)) for row in result]
     found |= {row["request_id"]: Logged(row) for row in rows if row["part"] == requests.name}
-    for row in sorted(rows, key=lambda row: row["position"] or 0):  # which labels have
-        if row["request_id"] in found:  # else it counts nowhere
+    for row in sorted(rows, key=lambda row: row["position"] or 0):  # labels have one
+        if row["request_id"] in found:  # else it is not counted
             found[row["request_id"]].add(row["part"], row)
 
 
@@ -133,8 +133,8 @@ def _part(table: Table, names: Collection[str]) -> Select[Any]:
 
 
 def newest_labels(where: ColumnElement[bool]) -> Subquery:
-    """Query, of each source on a call, the positions of its ``newest`` label and of the newest that
-    ``weighs``: all that a rule may ask of, however many labels there are."""
+    """Query, for each source on a call, the positions of its ``newest`` label and of the newest
+    with a weight (``weighs``): all that a rule may need, however many labels there are."""
     weighing = labels.c.position
     return (
         select(
@@ -159,23 +159,23 @@ _EVERYTHING = union_all(
 )
 
 
-# What this process has just written, so that the next batch need not read it.
+# A cache of what this process has just written, so that the next batch need not read it.
 #
-# It may be relied on only while nobody else writes: the positions tell, for another writer's
-# records would lie between.
+# It is valid only while no other process writes, which the positions show: another writer's records
+# would lie between.
 
 Numbers = dict[tuple[str, str], int]
-"""By zoo and service level, the highest number of a request. Asked for with every commit, they cost
-half a millisecond of it."""
+"""The highest number of a request, by zoo and service level. Queried with every commit, they would
+add half a millisecond to it."""
 MOST = 4096
-"""Requests, the newest; of an older one the log is asked."""
+"""The number of newest requests cached; older ones are read from the log."""
 MOST_LABELS = 16
-"""On one request; of one with more the log is asked, which gives only those that matter."""
+"""The most labels on a cached request; one with more is read from the log, without most of them."""
 
 
 class Remembered:
-    """The end of the log as this process knows it: all about some requests, and the highest numbers
-    of some service levels."""
+    """The cached end of the log: all about some requests, and the highest numbers of some service
+    levels."""
 
     def __init__(self, most: int = MOST) -> None:
         self._position: int | None = None
@@ -186,8 +186,8 @@ class Remembered:
         return len(self._requests)
 
     def take(self, position: int) -> tuple[Mapping[str, Logged], Numbers]:
-        """Take what is known where the log ended at ``position``. The next writer changes it, and
-        only what is committed is given back: else the log is asked anew."""
+        """Take what is known if the log still ends at ``position``. The caller changes it, and
+        gives it back to ``keep`` after the commit; otherwise the log is read anew."""
         if position != self._position:
             self._requests.clear()
             self._numbers = {}
@@ -195,8 +195,7 @@ class Remembered:
         return self._requests, dict(self._numbers)
 
     def keep(self, known: Mapping[str, Logged], numbers: Numbers, position: int) -> None:
-        """Keep the requests of a batch, and the numbers, as they are since its commit at
-        ``position``."""
+        """Cache the requests of a batch, and the numbers, as of its commit at ``position``."""
         for request_id, logged in known.items():
             if len(logged.labels) <= MOST_LABELS:
                 self._requests[request_id] = logged
@@ -209,5 +208,5 @@ _OF_DATABASES: WeakKeyDictionary[Engine, Remembered] = WeakKeyDictionary()
 
 
 def remembered(database: Engine) -> Remembered:
-    """Return what this process remembers of a database that it has open."""
+    """Return this process's cache for an open database."""
     return _OF_DATABASES.setdefault(database, Remembered())

@@ -1,5 +1,5 @@
-"""What one request came to: the one rule, from all that is logged about the request. Its result is
-stored in the table `outcomes`."""
+"""The outcome of one request: the only rule, from all that is logged about it. Its result is stored
+in the table `outcomes`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -13,7 +13,7 @@ from litellm_messplus.runtime.vocabulary import PRECEDENCE, CallRole, CallStatus
 from litellm_messplus.state.verdict import counting
 
 Row = Mapping[str, Any] | RowMapping
-"""A row of the log, read or about to be written."""
+"""A row of the log, read or to be written."""
 
 
 @record
@@ -36,19 +36,19 @@ class LoggedLabel:
 
     @property
     def stands_for(self) -> float:
-        """The weight of the verdict: as many requests as one was drawn of, each at its weight."""
+        """The number of requests that the verdict stands for: weight over draw probability."""
         return self.weight / (self.probability or 1.0)
 
 
 Verdicts = dict[str, LoggedLabel]
-"""The labels that count, by call."""
+"""The labels that count, by the id of their call."""
 
 
 def verdicts(
     labels: Sequence[LoggedLabel], calls: Sequence[Row], precedence: Sequence[str] = PRECEDENCE
 ) -> Verdicts:
-    """Find the verdict on each call of a request, given its labels in the order of the log and its
-    calls that have ended."""
+    """Find the verdict on each call of a request, from its labels in log order and its ended
+    calls."""
     failed = {call["call_id"] for call in calls if not succeeded(call)}
     by_call: dict[str, list[LoggedLabel]] = {}
     for each in labels:
@@ -107,8 +107,8 @@ def outcome(
     said: Verdicts,
     judging_cost: float,
 ) -> Outcome:
-    """Say what a request came to. ``measured`` holds the cost of calls by their measured energy,
-    ``said`` the verdicts that the ``labels`` make; ``judging_cost`` is of judges of its answers."""
+    """Compute the outcome of a request. ``measured`` is the cost of calls by measured energy,
+    ``said`` the verdicts from ``labels``, ``judging_cost`` the cost of judging its answers."""
     served = next((call for call in calls if call["role"] == CallRole.SERVED), None)
     unseen = explored(request, calls)
     exploration_cost = sum(cost for call in unseen if (cost := cost_of(call, measured)) is not None)
@@ -151,21 +151,21 @@ def outcome(
 
 
 def explored(request: Row, calls: Sequence[Row]) -> Sequence[Row]:
-    """Return the calls that no user saw, where something else was tried on the request."""
+    """Return the calls that no user saw, if the request was an exploration."""
     if not request["is_exploration"]:
         return ()
     return [call for call in calls if call["role"] == CallRole.EXPLORATION]
 
 
 def cost_of(call: Row, measured: Mapping[str, float | None]) -> float | None:
-    """Return the cost as it was measured, else as it was stated; None where it is unknown."""
+    """Return the measured cost, else the stated one; None if unknown."""
     found = measured.get(call["call_id"])
     cost: float | None = call["cost"] if found is None else found
     return cost
 
 
 def in_utc(moment: datetime) -> datetime:
-    """Return the moment in UTC: a request counts on the day on which it was decided there."""
+    """Return the moment in UTC: a request counts on the UTC day on which it was decided."""
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
@@ -177,9 +177,9 @@ def succeeded(call: Row) -> bool:
 def _of_largest(
     request: Row, served: Row, unseen: Sequence[Row], measured: Mapping[str, float | None]
 ) -> float | None:
-    """Say what the largest alone would have cost: as it did where it was called, else as
-    estimated before."""
-    if served["is_cache_hit"]:  # the largest's answer would have been repeated as well
+    """Compute the cost of the largest alone: its actual cost if it was called, else its
+    estimate."""
+    if served["is_cache_hit"]:  # the largest's answer would have been repeated too
         stated: float | None = served["cost"]
         return stated
     if served["candidate"] == request["largest"]:

@@ -1,10 +1,9 @@
-"""Writing down what follows from the log, in the transaction that appends to it: the verdict of
-each call, the outcome of each request, and the sums of both.
+"""Updating what is derived from the log, in the transaction that appends to it: the verdict of each
+call, the outcome of each request, and the sums of both.
 
-What a request came to follows from all that is logged about it, and a call or a label may change
-any of it. So it is worked out as it was and as it is, and what differs is written. A new request
-was nothing before. Rows that are not touched are not asked for: they may leave the log, and what
-they came to stays in the sums."""
+An outcome follows from all that is logged about a request, and a call or a label may change any of
+it. So it is computed before and after, and the difference is written; a new request had none
+before. Untouched rows are not read: they may leave the log, and their outcomes stay in the sums."""
 
 import logging
 from collections import defaultdict
@@ -44,14 +43,13 @@ from litellm_messplus.store.tables import (
 
 ABOUT_REQUESTS = (calls, call_energy, gradings, labels)
 Batch = Mapping[Table, Sequence[Row]]
-"""Rows about to be written, by their table."""
+"""Rows to be written, by table."""
 Rules = Mapping[str, Sequence[str]]
-"""By zoo, the kinds of labels that count, the strongest first; a zoo that is not there has the
-usual ones."""
+"""The kinds of labels that count, strongest first, by zoo; a zoo not listed has the default."""
 
 
 class Projection(NamedTuple):
-    """The verdicts, outcome and sums that follow from all that is logged about one request."""
+    """The verdicts, outcome and sums derived from all that is logged about one request."""
 
     outcome: Outcome
     verdicts: Verdicts
@@ -59,7 +57,7 @@ class Projection(NamedTuple):
 
 
 def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
-    """Work out what follows from a request."""
+    """Compute what is derived from one request."""
     said = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
     found = outcome(
         *(logged.request, logged.calls, logged.labels, logged.energy, said, logged.judging_cost)
@@ -69,7 +67,7 @@ def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
 
 @dataclass(slots=True)
 class Change:
-    """The change that a batch makes to the tables that follow from the log."""
+    """The change that a batch makes to the derived tables."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     verdicts: list[LoggedLabel] = field(default_factory=list)
@@ -77,7 +75,7 @@ class Change:
     sums: Sums = field(default_factory=dict)
 
     def add(self, before: Projection | None, after: Projection) -> None:
-        """Add what makes ``after`` of ``before``; None of a new request."""
+        """Add the difference between ``before``, None for a new request, and ``after``."""
         was = {} if before is None else before.verdicts
         if before is None or after.outcome != before.outcome:
             self.outcomes.append(after.outcome)
@@ -89,8 +87,8 @@ class Change:
 async def project(
     connection: AsyncConnection, batch: Batch, remembered: Mapping[str, Logged]
 ) -> Mapping[str, Logged]:
-    """Write what follows from the rows, before they are written themselves and while no other
-    writer can come between; returns all that is then logged about their requests."""
+    """Write what is derived from the rows, before the rows themselves and under the log's lock;
+    returns all that is then logged about their requests."""
     known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
     older = {
         row["request_id"]
@@ -107,7 +105,7 @@ async def project(
     known |= before
     for table in ABOUT_REQUESTS:
         for row in batch.get(table, ()):
-            if row["request_id"] in known:  # else it counts nowhere
+            if row["request_id"] in known:  # else it is not counted
                 known[row["request_id"]].add(table.name, row)
     change = Change()
     for request_id, logged in known.items():
@@ -146,7 +144,7 @@ async def add_sums(connection: AsyncConnection, changed: Sums) -> None:
     for (table, key), figures in changed.items():
         if any(figures.values()):
             names = [column.name for column in table.primary_key.columns]
-            # Of columns that may be NULL, one that is unknown stays so.
+            # A nullable column that is unknown stays NULL.
             row = {**_NOTHING[table], **figures, **dict(zip(names, key, strict=True))}
             by_table[table].append(row)
     for table, rows in by_table.items():
@@ -165,13 +163,13 @@ _NOTHING = {
 
 @cache
 def _replacing(table: Table, dialect: str) -> Insert:
-    """Insert a row, or put it in the place of the one that is there."""
+    """Insert a row, or replace the existing one."""
     return _upsert(table, dialect, lambda column, given: given)
 
 
 @cache
 def _adding(table: Table, dialect: str) -> Insert:
-    """Insert a row, or add to the one that is there."""
+    """Insert a row, or add to the existing one."""
     return _upsert(table, dialect, _merged)
 
 
@@ -188,7 +186,7 @@ def _upsert(table: Table, dialect: str, merged: Any) -> Insert:
 
 
 def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Merge a figure: NULL is unknown, never zero, and leaves what is known as it is."""
+    """Merge a figure: NULL is unknown, never zero, and leaves a known value unchanged."""
     if column.name == HIGHEST:
         return case((column > given, column), else_=func.coalesce(given, column))
     if column.nullable:
@@ -196,17 +194,16 @@ def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any
     return column + given
 
 
-# Whose label counts first, written down at the start, so that every writer projects by one rule.
+# The precedence of labels, stored at the start, so that every writer projects by one rule.
 #
-# Another rule makes other verdicts of the same labels: what follows of the requests that are still
-# in the log is worked out anew.
+# Another rule gives other verdicts for the same labels: what is derived from the requests still in
+# the log is computed anew.
 
 logger = logging.getLogger("litellm_messplus")
 
 
 async def rules_of(connection: AsyncConnection) -> dict[str, Sequence[str]]:
-    """Read, by zoo, the kinds of labels that count; a zoo without a rule of its own is not
-    there."""
+    """Read the kinds of labels that count by zoo; zoos without a stored rule are not included."""
     of = label_precedence.c
     found: dict[str, list[str]] = {}
     for zoo, kind, rank in await connection.execute(select(label_precedence).order_by(of.rank)):
@@ -215,10 +212,10 @@ async def rules_of(connection: AsyncConnection) -> dict[str, Sequence[str]]:
 
 
 async def save_rules(engine: AsyncEngine, precedence: Mapping[str, Sequence[LabelKind]]) -> None:
-    """Replace the rule of every given zoo: its kinds that count, the strongest first.
+    """Replace the rule of every zoo in ``precedence``: its kinds that count, strongest first.
 
-    Workers that start together take turns, as writers of the log do: on Postgres none sees the rows
-    that another has just put in the place of those that both replace.
+    Workers that start together take turns, as writers of the log do: on Postgres, none would see
+    the new rows of another that replaces the same ones.
     """
     rows = [
         {"zoo": zoo, "kind": kind, "rank": kinds.index(kind) + 1 if kind in kinds else None}
@@ -238,8 +235,8 @@ async def save_rules(engine: AsyncEngine, precedence: Mapping[str, Sequence[Labe
 async def _follow(
     connection: AsyncConnection, zoo: str, before: Sequence[str], after: Sequence[str]
 ) -> None:
-    """Let what is written down of a zoo follow its rule. The log is read in pages: it may be
-    long."""
+    """Compute again what is derived for a zoo, by its new rule. The log, which may be long, is read
+    in pages."""
     if list(before) == list(after):
         return
     logger.info("zoo %s: labels count by another rule, so its sums are made anew", zoo)

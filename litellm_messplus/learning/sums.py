@@ -1,4 +1,4 @@
-"""What one request, or one grading, adds to the tables of sums."""
+"""The amounts that one request, or one grading, adds to the tables of sums."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ from litellm_messplus.store.tables import (
 Key = tuple[Any, ...]
 """The primary key of a row of sums, in the order of its columns."""
 Figures = dict[str, float]
-"""Columns of a row of sums; what is not named is 0, or unknown."""
+"""Columns of a row of sums; a missing one is 0, or unknown."""
 Sums = dict[tuple[Table, Key], Figures]
 
 SUMS = (
@@ -36,12 +36,12 @@ SUMS = (
     *(hourly_request_sums, hourly_call_sums),
 )
 HIGHEST = "newest_graded"
-"""The one column that is no sum: the higher of two stays."""
+"""The only column that is not a sum: the higher of two values is kept."""
 _NO_FIGURES: Figures = {}
 
 
 def of_request(logged: Logged, found: Outcome, said: Verdicts) -> Sums:
-    """Compute what a request adds, with its calls and labels."""
+    """Compute what a request with its calls and labels adds."""
     promise = (found.day, found.zoo, found.service_level)
     hour = (*promise, found.hour)
     amounts_of_all = zip(FIGURES, amounts(found), strict=True)
@@ -64,7 +64,7 @@ def of_request(logged: Logged, found: Outcome, said: Verdicts) -> Sums:
 
 
 def of_grading(grading: Row, zoo: str) -> Sums:
-    """Compute what a grading adds; it is never changed."""
+    """Compute what a grading adds; gradings never change."""
     cost, is_graded = grading["cost"], grading["status"] == "graded"
     figures: Figures = {
         "gradings": 1,

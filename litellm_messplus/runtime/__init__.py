@@ -1,2 +1,2 @@
-"""What every room may use, and which imports no room: the words of the log, errors, counters,
-tasks, bounded maps, budgets, draws, and the forms of files and terminals."""
+"""Code that every package may use and that imports none of them: the vocabulary of the log, errors,
+counters, tasks, bounded maps, budgets, draws, and output to files and terminals."""

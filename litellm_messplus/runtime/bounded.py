@@ -1,4 +1,4 @@
-"""A map in bounded memory, of which the newest entries stay."""
+"""A map in bounded memory that keeps the newest entries."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Bounded(OrderedDict[K, V], Generic[K, V]):
-    """A map of at most ``most`` entries. Setting a key makes it the newest; the oldest ones go."""
+    """A map of at most ``most`` entries. Setting a key makes it newest; the oldest are dropped."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Bounded(OrderedDict[K, V], Generic[K, V]):
             self.popitem(last=False)
 
     def newest(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of a key, made where there is none, and make the key the newest."""
+        """Return the value of a key, made if missing, and make the key the newest."""
         found = self[key] if key in self else make()
         self[key] = found
         return found

@@ -1,24 +1,24 @@
-"""Counters of what went wrong, and the lines of the log that go with them."""
+"""Counters of failures, and the log lines that go with them."""
 
 import logging
 import sys
 import time
 from collections import Counter
 
-# What goes to the proxy's log. It may quote a client, whose text must not look like another line.
+# Lines of the proxy's log. They may quote a client, whose text must not look like another line.
 
 logger = logging.getLogger("litellm_messplus")
-"""The package's only one: what is attached here sees every line."""
+"""The package's only logger: handlers and filters attached here see every line."""
 TRACEBACKS = logging.Formatter()
 
 
 def escaped(text: str) -> str:
-    """Escape what cannot be printed, such as ends of lines and what colours a terminal."""
+    """Escape unprintable characters, such as line ends and terminal colour codes."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def keep_in_line(record: logging.LogRecord) -> bool:
-    """Write what a record says in one line, and what it raised indented below it."""
+    """Format a record's message in one line, and its traceback indented below it."""
     record.msg, record.args = escaped(record.getMessage()), None
     if record.exc_info:
         lines = TRACEBACKS.formatException(record.exc_info).splitlines()
@@ -28,10 +28,10 @@ def keep_in_line(record: logging.LogRecord) -> bool:
 
 logger.addFilter(keep_in_line)
 
-# What went wrong or was left out, counted since the start; shown by `GET /messplus/health`.
+# Failures and omissions, counted since the start; shown by `GET /messplus/health`.
 
 LOG_SECONDS = 60.0
-"""One trace a minute and kind, with the count, so that a failing part cannot flood the log."""
+"""Seconds between two log lines of one kind, so that a failing part cannot flood the log."""
 
 
 class Counters:
@@ -46,7 +46,7 @@ class Counters:
         self._counts[name] += 1
 
     def failure(self, name: str, message: str) -> None:
-        """Count one and log it with the exception that is being handled, if any."""
+        """Count one and log it with the exception being handled, if any."""
         self.add(name)
         now = time.monotonic()
         if now - self._logged.get(name, -LOG_SECONDS) < LOG_SECONDS:

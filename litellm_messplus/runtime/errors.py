@@ -1,4 +1,4 @@
-"""The errors that a user of the plugin can meet, and the end of a start that cannot go on."""
+"""The errors that a user of the plugin can meet, and the end of a start that failed."""
 
 import os
 import sys
@@ -6,13 +6,13 @@ from typing import NoReturn
 
 
 class MessplusError(Exception):
-    """Base of every error that the plugin raises on purpose."""
+    """Base class of every error that the plugin raises on purpose."""
 
 
 class ConfigurationError(MessplusError):
-    """The configuration cannot be honoured, so the proxy must not start.
+    """The configuration cannot be applied, so the proxy must not start.
 
-    The message names the key, what was given, and what is allowed.
+    The message names the key, the value given, and the values allowed.
     """
 
     def __init__(self, key: str, given: object, allowed: str) -> None:
@@ -23,11 +23,11 @@ class ConfigurationError(MessplusError):
 
 
 class DatabaseAwayError(ConfigurationError):
-    """The database does not answer now: it may later, without any change of the configuration."""
+    """The database does not answer now, but may later without any change of the configuration."""
 
 
 class JournalFullError(MessplusError):
-    """The database has been away for so long that nothing more is held for it."""
+    """The database has been away for so long that no more records are held for it."""
 
 
 class NotWrittenError(MessplusError):
@@ -39,24 +39,24 @@ class UnsettledError(MessplusError):
 
 
 class BrokenLogError(MessplusError):
-    """The database is there, and what it holds is no log; the message says what to do."""
+    """The database is there, but holds no valid log; the message states what to do."""
 
 
 class UnknownRequestError(MessplusError):
-    """No request of the caller's is known under the id that was given. Whether another key has one
-    is told to nobody."""
+    """The caller has no request under the given id. Whether another key has one is never
+    disclosed."""
 
 
 class RequestGoneError(UnknownRequestError):
-    """The request was pruned. Clients get the same answer as for an id that nobody knows."""
+    """The request was pruned. Clients get the same answer as for an unknown id."""
 
 
 class UnloggedRequestError(UnknownRequestError):
-    """The record of the request was dropped, so that nothing can be logged about it."""
+    """The record of the request was dropped, so nothing can be logged about it."""
 
 
 class TooOftenError(MessplusError):
-    """A key asks for more than its share; ``retry_seconds`` says when to come again."""
+    """A key requests more than its share; ``retry_seconds`` is the time until it may retry."""
 
     def __init__(self, reason: str, retry_seconds: float) -> None:
         self.retry_seconds = retry_seconds
@@ -64,16 +64,16 @@ class TooOftenError(MessplusError):
 
 
 class CountsRequestsError(MessplusError):
-    """A verdict on a conversation, where the promise of that zoo counts requests."""
+    """A verdict on a conversation in a zoo whose promise counts requests."""
 
 
 class TooManyVerdictsError(MessplusError):
-    """A call has been judged so often that no further verdict is taken."""
+    """A call has been judged so often that no further verdict is accepted."""
 
 
 def end_process(reason: str) -> NoReturn:
-    """Print one message in place of a traceback, and end the process, so that no worker is started
-    again."""
+    """Print one message in place of a traceback, and end the process, so that no worker is
+    restarted."""
     print(f"\nmessplus: {reason}\n", file=sys.stderr)
     sys.stderr.flush()
     os._exit(1)

@@ -1,5 +1,5 @@
-"""Code by its name: the operator's own, named in a setting as `package.module:attribute`, and the
-version of ours that is installed."""
+"""Loading the operator's code by its name in a setting, `package.module:attribute`, and the
+installed version of this package."""
 
 import importlib
 import re
@@ -13,9 +13,9 @@ DOTTED_PATH = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
 def load_attribute(path: str) -> Any:
-    """Load what a module has under a name, or under a name within it (`module:Class.member`).
+    """Load an attribute of a module, or one within it (`module:Class.member`).
 
-    Raises whatever importing it raises: ImportError, AttributeError, or any error of that code.
+    Raises what importing it raises: ImportError, AttributeError, or any error of that code.
     """
     module, _, attribute = path.partition(":")
     found: Any = importlib.import_module(module)
@@ -25,10 +25,10 @@ def load_attribute(path: str) -> Any:
 
 
 def load_part(key: str, path: str, kind: str, members: Sequence[str]) -> Any:
-    """Load an object that has these members, or call what makes one without arguments.
+    """Load an object with these members, or call the loaded one, without arguments, to make it.
 
-    Raises ConfigurationError, with the ``key`` of the setting, for a path that does not lead to one
-    of this ``kind``.
+    Raises ConfigurationError, with the ``key`` of the setting, if the path gives no such object;
+    ``kind`` names it in the message.
     """
     allowed = f"package.module:attribute of {kind}"
 
@@ -38,14 +38,14 @@ def load_part(key: str, path: str, kind: str, members: Sequence[str]) -> Any:
     try:
         found = load_attribute(path)
         part = found if has_members(found) else found()
-    except Exception as error:  # the code of others may raise anything
+    except Exception as error:  # the operator's code may raise anything
         raise ConfigurationError(key, path, f"{allowed} ({error!r})") from error
     if not has_members(part):
         raise ConfigurationError(key, path, f"{allowed} with {', '.join(members)}")
     return part
 
 
-# Which version is installed.
+# The installed version.
 
 PACKAGE = "litellm-messplus"
 

@@ -1,7 +1,7 @@
-"""Parquet files, by the extra `parquet`: a proxy serves without it.
+"""Parquet files, with the extra `parquet`: a proxy serves without it.
 
-polars takes 180 MB, and only an archive of old requests, and a replay or an import of such files
-need it. The other packages that read and write Parquet are as large, or need pandas.
+polars takes 180 MB, and only archives of old requests, and replays or imports of such files, need
+it. Other packages that read and write Parquet are as large, or need pandas.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,21 +12,21 @@ from typing import Any, BinaryIO, Literal
 from litellm_messplus.runtime.errors import MessplusError
 
 Kind = Literal["text", "number", "whole", "truth", "time", "bytes"]
-"""What a column holds; a value may be missing in each."""
+"""The type of a column's values; any may be missing."""
 INSTALL = "Parquet needs polars, which is not installed: pip install 'litellm-messplus[parquet]'"
 
 
 class ParquetError(MessplusError):
-    """A file cannot be read as Parquet, or the extra is not there."""
+    """A file cannot be read as Parquet, or the extra is not installed."""
 
 
 def is_installed() -> bool:
-    """Tell whether the extra is there, without loading it."""
+    """Tell whether the extra is installed, without importing it."""
     return find_spec("polars") is not None
 
 
 def require() -> None:
-    """Raise ParquetError where the extra is not there: said before anything is begun."""
+    """Raise ParquetError if the extra is not installed, before any work begins."""
     if not is_installed():
         raise ParquetError(INSTALL)
 
@@ -47,7 +47,7 @@ def write(file: BinaryIO, columns: Mapping[str, Sequence[Any]], kinds: Mapping[s
 
 
 def read(path: Path, names: Sequence[str] | None = None) -> dict[str, list[Any]]:
-    """Read columns by name, all where none are named. Raises ParquetError and OSError."""
+    """Read columns by name, all if ``names`` is None. Raises ParquetError and OSError."""
     pl = _polars()
     try:
         frame = pl.read_parquet(path, columns=None if names is None else list(names))

@@ -1,7 +1,7 @@
-"""The one budget: what a worker may spend of money that all workers share.
+"""A budget: the amount that a worker may spend of money shared by all workers.
 
-All workers read in the log what is left, and none sees what the others spend until the next
-reading. So each has its part of what was left, less what it has spent since.
+All workers read from the log what is left, and none sees what the others spend until the next
+reading. So each may spend its part of what was left, less what it has spent since.
 """
 
 import time
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 LONGEST_SECONDS = 300.0
-"""How long an expected cost is reserved that is never settled."""
+"""The longest time for which an unsettled expected cost is reserved."""
 MOST = 4096
-"""Expected costs that are reserved at once; of more, the oldest is taken for logged."""
+"""The most expected costs reserved at once; beyond that, the oldest is taken to be logged."""
 
 
 @dataclass(slots=True)
@@ -21,9 +21,9 @@ class _Reserved:
 
 
 class Purse:
-    """The money of one purpose, in any unit. ``known`` is what the log said was left, with nothing
-    reserved: None before it was read, when nothing is left. A cost that is settled stays reserved
-    for another ``lag`` seconds, in which it reaches the log."""
+    """The money for one purpose, in any unit. ``known`` is what was left in the log, reservations
+    not subtracted; None before it was read, when nothing may be spent. A settled cost stays
+    reserved for another ``lag`` seconds, in which it reaches the log."""
 
     def __init__(
         self,
@@ -40,28 +40,28 @@ class Purse:
         self._workers = 1
 
     def learn(self, known: float, read_at: float, workers: int = 1) -> None:
-        """Learn what was left at ``read_at`` on the clock, and how many workers share it. What was
-        settled well before is in the log now."""
+        """Set what was left at ``read_at`` on the clock, and how many workers share it. Costs
+        settled more than ``lag`` before that are in the log, and released."""
         self.known, self._workers, self._since_reading = known, workers, 0.0
         self._costs = {name: each for name, each in self._costs.items() if each.until >= read_at}
         self.reserved = sum(each.cost for each in self._costs.values())
 
     @property
     def left(self) -> float:
-        """The money that this worker may spend until it reads the log again; negative where more
-        is spent than there is."""
+        """The money that this worker may spend until it reads the log again; negative if
+        overspent."""
         if self.known is None:
             return 0.0
         at_reading = self.known - self.reserved + self._since_reading
         return at_reading / self._workers - self._since_reading
 
     def cost(self, name: str) -> float:
-        """Return what is reserved under a name; 0 where nothing is."""
+        """Return the cost reserved under a name; 0 if none is."""
         found = self._costs.get(name)
         return 0.0 if found is None else found.cost
 
     def reserve(self, name: str, cost: float) -> None:
-        """Reserve an expected cost, in the place of what was reserved under the name."""
+        """Reserve an expected cost, replacing the one reserved under the name."""
         more = cost - self._released(name)
         if len(self._costs) >= MOST:
             self._released(next(iter(self._costs)))

@@ -1,7 +1,7 @@
-"""Tasks that run in parallel to the requests, and the closing of what runs.
+"""Tasks that run in parallel to the requests, and the closing of running parts.
 
-A part that must be closed is kept in a `Closings` at the moment when it is made, so the order of
-closing is the reverse of the order of need, and every part is closed whatever another one raises.
+A part that must be closed is registered in a `Closings` when it is made, so parts are closed in
+reverse order of dependency, and every part is closed even if another one raises.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from litellm_messplus.runtime.counters import Counters
 
 MOST = 1000
-"""Tasks of one part at once, unless it states another number."""
+"""The default for the most tasks of one part at once."""
 
 
 class Tasks:
@@ -26,8 +26,8 @@ class Tasks:
         return len(self._running)
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
-        """Run in the running event loop, in the current context; return None, and run nothing,
-        where too many tasks run. ``work`` handles its own errors."""
+        """Run ``work``, which handles its own errors, in the running event loop and the current
+        context; return None, and run nothing, if too many tasks run."""
         if len(self._running) >= self._most:
             work.close()
             return None
@@ -47,7 +47,7 @@ class Tasks:
 
 
 class Periodic(Tasks):
-    """The jobs of a worker that are done again and again, until they are all closed at once."""
+    """The periodic jobs of a worker, closed together."""
 
     def __init__(self, counters: Counters) -> None:
         super().__init__()
@@ -63,8 +63,8 @@ class Periodic(Tasks):
         first: float = 0.0,
         retry: float | None = None,
     ) -> None:
-        """Do a job ``first`` seconds from now and then every ``seconds``. What it raises is counted
-        as ``counter`` and logged as ``failed``; it is done again after ``retry`` seconds then."""
+        """Do a job ``first`` seconds from now and then every ``seconds``. An exception is counted
+        as ``counter``, logged as ``failed``, and the job repeated after ``retry`` seconds."""
 
         async def repeat() -> None:
             await asyncio.sleep(first)
@@ -84,7 +84,7 @@ class Closes(Protocol):
     """A part that must be closed."""
 
     async def close(self) -> None:
-        """End what runs, and write what is left."""
+        """End its tasks, and write what is left."""
         ...
 
 
@@ -92,23 +92,23 @@ P = TypeVar("P", bound=Closes)
 
 
 class Closings:
-    """The parts that are to be closed, each one after all that were kept later."""
+    """The parts to close, in reverse order of registration."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._stack = AsyncExitStack()
 
     def keep(self, part: P) -> P:
-        """Have a part closed, and return it."""
+        """Register a part to be closed, and return it."""
         self.then(part.close, type(part).__name__)
         return part
 
     def then(self, close: Callable[[], Awaitable[object]], name: str) -> None:
-        """Have ``close`` called once everything kept later is closed."""
+        """Register ``close``, called once everything registered later is closed."""
         self._stack.push_async_callback(self._close, close, name)
 
     async def close(self) -> None:
-        """Close every part; what one raises is counted, and the next one is closed."""
+        """Close every part; an exception of one is counted, and the next one is closed."""
         await self._stack.aclose()
 
     async def _close(self, close: Callable[[], Awaitable[object]], name: str) -> None:

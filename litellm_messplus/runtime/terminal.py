@@ -1,5 +1,5 @@
-"""Rows for a terminal: a table where there is room for it, else one row below the other, so that no
-id, date or figure is cut or broken."""
+"""Rows for a terminal: a table if it fits, else a list of rows, so that no id, date or figure is
+cut or broken."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
@@ -14,7 +14,7 @@ from rich.text import Text
 
 
 class Kind(Enum):
-    """The kinds of columns: names, ids and dates stay whole, figures too; words may be wrapped."""
+    """The kinds of columns: names, ids, dates and figures stay whole; words may be wrapped."""
 
     WHOLE = "whole"
     FIGURE = "figure"
@@ -22,7 +22,7 @@ class Kind(Enum):
 
 
 class Column(NamedTuple):
-    """The title of a column, and what stands below it."""
+    """A column: its title, and the kind of its cells."""
 
     title: str
     kind: Kind
@@ -34,7 +34,7 @@ def whole(*titles: str) -> list[Column]:
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Make columns of figures, which stand at the right."""
+    """Make columns of figures, aligned right."""
     return [Column(title, Kind.FIGURE) for title in titles]
 
 
@@ -44,9 +44,9 @@ def words(*titles: str) -> list[Column]:
 
 
 NARROWEST = 16
-"""Characters that a column of words may be wrapped to."""
+"""The least width of a wrapped column of words, in characters."""
 BORDER = 3
-"""Characters that the border of a column takes."""
+"""The width of a column's border, in characters."""
 INDENT = "  "
 
 
@@ -78,7 +78,7 @@ class Rows:
             yield from self._list(options.max_width)
 
     def _width(self) -> int:
-        """Compute the least width at which nothing but words is wrapped."""
+        """Compute the least width at which only words are wrapped."""
         return 1 + sum(BORDER + self._narrowest(place) for place in range(len(self._columns)))
 
     def _narrowest(self, place: int) -> int:
@@ -110,14 +110,14 @@ class Rows:
                 yield Padding(item, (0, 0, 0, len(INDENT)), expand=False)
 
     def _titled(self, row: Sequence[Text], *, is_words: bool) -> Iterator[Text]:
-        """Yield the cells of one kind behind the first that are not empty, each with its title."""
+        """Yield the non-empty cells of one kind after the first column, each with its title."""
         for (title, kind), cell in zip(self._columns[1:], row[1:], strict=True):
             if (kind is Kind.WORDS) is is_words and cell.plain:
                 yield Text.assemble((f"{title} " if title else "", "dim"), cell)
 
 
 def _flowed(items: Iterable[Text], width: int) -> Iterator[Text]:
-    """Yield lines of as many items as fit; an item that is wider stands alone, and whole."""
+    """Yield lines of as many items as fit; a wider item gets a line of its own, unbroken."""
     found: list[Text] = []
     for item in items:
         if found and _line([*found, item]).cell_len > width:
@@ -146,5 +146,5 @@ def progress(unit: str) -> Progress:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print to the terminal, and cut no line that cannot be broken."""
+    """Print to the terminal without cutting lines that cannot be broken."""
     Console(highlight=False).print(*parts, sep="\n", crop=False)

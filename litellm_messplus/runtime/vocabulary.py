@@ -1,7 +1,7 @@
-"""The words of the log: who judges, what role a call had, how things ended, where a cost is from.
+"""The vocabulary of the log: kinds of judges, roles of calls, ways to end, sources of costs.
 
-Each is a name in the database, in settings and in every report. They stand apart from the records
-so that the pure rooms can speak of them.
+Each word is a name in the database, in settings and in every report. They are apart from the
+records so that pure packages can import them.
 """
 
 from enum import StrEnum
@@ -17,8 +17,8 @@ class LabelKind(StrEnum):
 
 
 PRECEDENCE = (LabelKind.FEEDBACK, LabelKind.CHECK, LabelKind.JUDGE, LabelKind.IMPLICIT)
-"""Whose word counts first, unless settings say otherwise: what a user says beats what a program
-finds, which beats what a model thinks, which beats what is read from behaviour."""
+"""The default precedence of labels, strongest first: a user's feedback, a program's check, a
+model's judgement, and what is inferred from behaviour."""
 
 
 class Change(StrEnum):
@@ -55,10 +55,10 @@ class Failure(StrEnum):
 
 
 SERVING = (Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE)
-"""Failures of those who serve: a user who waited got an error for a request as it should be."""
+"""Failures in serving: the user got an error for a valid request."""
 FAILED = "check:failure"
-"""The source of the one label that counts of a request without an answer: it is given where a
-promise has `failures: count`."""
+"""The source of the only label that counts on a request without an answer: it is given if a promise
+has `failures: count`."""
 
 
 class GradingStatus(StrEnum):
@@ -87,20 +87,20 @@ class CostSource(StrEnum):
 
 
 BEFORE_SUFFIX = ":before"
-"""Ends the name of the stream that requests served as before are counted in: they move no promise
-of the operator's, and have numbers and a virtual queue of their own."""
+"""The suffix of the stream that counts requests served as before: they count towards no promise of
+the operator, and have numbers and a virtual queue of their own."""
 WARM_UP = 250
-"""Requests of such a stream, its first, in which the router learns what it will know when it is
-switched on: then its queue begins anew, and no forecast is made of them."""
+"""The first requests of such a stream, from which the router learns before it is switched on: after
+them the queue is reset, and no forecast uses them."""
 
 
 def level_before(level: str) -> str:
-    """Name the stream beside a service level, of its requests that are served as before."""
+    """Return the stream of a service level's requests that are served as before."""
     return f"{level}{BEFORE_SUFFIX}"
 
 
 def promise_of(level: str) -> str:
-    """Name the service level that such a stream is beside; a promise is its own."""
+    """Return the service level of such a stream; a promise is its own."""
     return level.removesuffix(BEFORE_SUFFIX)
 
 

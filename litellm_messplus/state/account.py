@@ -1,5 +1,5 @@
-"""The account of one service level under `adaptive`: what is owed, and what is still pending; with
-what its forced and its failed requests come to."""
+"""The account of one service level under `adaptive`: the shortfall owed and the pending requests,
+with the effect of forced and failed requests."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ from litellm_messplus.routing.held import free_aim
 from litellm_messplus.state.credits import Course
 from litellm_messplus.state.verdict import Given
 
-# Forced requests as the log tells of them: what share they are of the judged ones, at what rate.
+# Forced requests: their share of the judged ones, and their rate of satisfaction, from the log.
 #
-# A request is forced where the gates left one candidate. The share is of judged requests, for the
-# promise is about those; a zoo whose forced requests nobody judges has none to make up for.
+# A request is forced if the gates left one candidate. The share is of judged requests, because the
+# promise is about those; a zoo whose forced requests are never judged has none to compensate.
 
 MEMORY = 500
-"""Judged requests over which the share is taken, and forced ones over which the rate is."""
+"""The number of judged requests averaged in the share, and of forced ones in the rate."""
 PRIOR = 8.0
-"""Forced verdicts' worth of belief that they are as good as expected, before there are any."""
+"""The weight, in forced verdicts, of the prior that forced requests are as good as expected."""
 
 
 @dataclass(slots=True)
 class ForcedRequests:
-    """The forced requests of one service level. ``weight`` is of the verdicts that ``rate`` is the
-    mean of."""
+    """The forced requests of one service level. ``weight`` is that of the verdicts averaged in
+    ``rate``."""
 
     share: float = 0.0
     rate: float = 0.0
@@ -34,8 +34,8 @@ class ForcedRequests:
     def answered(
         self, verdict: Label, judged: int, *, is_forced: bool, counts: float = 1.0
     ) -> None:
-        """Count the first verdict on a request, the ``judged``-th of its level, as many times as it
-        ``counts``: ``verdict`` is weighed so already."""
+        """Count the first verdict on a request, the ``judged``-th of its level, ``counts`` times;
+        the weight of ``verdict`` includes that already."""
         part = min(counts / min(max(judged, 1), MEMORY), 1.0)
         self.share += (float(is_forced) - self.share) * part
         if is_forced:
@@ -43,18 +43,17 @@ class ForcedRequests:
             self.rate += (verdict.value - self.rate) * verdict.weight / self.weight
 
     def revised(self, previous: Label, verdict: Label) -> None:
-        """Put a later verdict on a forced request in the place of the one before."""
+        """Replace the previous verdict on a forced request by a later one."""
         gained = verdict.weight * (verdict.value - self.rate)
         lost = previous.weight * (previous.value - self.rate)
         self.rate = min(max(self.rate + (gained - lost) / max(self.weight, 1.0), 0.0), 1.0)
 
     def expected(self, otherwise: float) -> float:
-        """Return the rate that a forced request is expected to have; ``otherwise`` is what is
-        expected of it where no verdicts are there to say so."""
+        """Return the expected satisfaction of a forced request; ``otherwise`` is its prior mean."""
         return (self.weight * self.rate + PRIOR * otherwise) / (self.weight + PRIOR)
 
     def free_aim(self, aim: float) -> float:
-        """Return what the free requests of a level aim at, whose requests together aim at
+        """Return the aim of a level's free requests, so that all its requests together reach
         ``aim``."""
         return free_aim(aim, self.share, self.expected(aim))
 
@@ -67,63 +66,63 @@ class ForcedRequests:
         return cls(*plain)
 
 
-# What is owed for failed requests where a promise counts them: of an outage, no more than a few.
+# The debt for failed requests if a promise counts them: bounded in an outage.
 #
 # No choice of model answers a request that every deployment refuses, and satisfying others better
-# is no help to whoever got an error. So failures are made up for as long as they are a few among
-# many, and an outage is not repaid: its debt is bounded by what `REPAID` satisfied requests
-# repay, each of which repays 1 - alpha. Where alpha is 1, nothing ever could.
+# does not help the client that got an error. So failures are compensated while they are few, and an
+# outage is not repaid: its debt is bounded by what `REPAID` satisfied requests repay, 1 - alpha
+# each. At alpha 1 nothing can be repaid.
 
 REPAID = 20.0
-"""Satisfied requests that repay all that is owed of one outage."""
+"""The number of satisfied requests that repay the whole debt of one outage."""
 FEW = 0.05
-"""Failures for each judged request that are made up for in full, however long they go on; beyond
-that share the alert `failing` stands."""
+"""Failures per judged request that are compensated in full, however long they go on; above that
+share the alert `failing` is raised."""
 
 
 @dataclass(slots=True)
 class FailureDebt:
-    """The debt of failures that was taken on and is not worn off, in judged requests."""
+    """The debt of failures that was taken on and has not worn off, in judged requests."""
 
     taken: float = 0.0
 
     def failed(self, alpha: float, answered_share: float) -> float:
-        """Return what a failed request is owed: alpha, for it counts as unsatisfied, as far as the
-        bound has room. Of requests some users judge, of failures all are known: so one counts as
-        the share of answers."""
+        """Return the debt of a failed request: alpha, because it counts as unsatisfied, up to the
+        bound. All failures are known, but only a share of requests is judged, so it is multiplied
+        by that share."""
         most = answered_share * REPAID * (1.0 - alpha)
         owed = min(answered_share * alpha, max(most - self.taken, 0.0))
         self.taken += owed
         return owed
 
     def judged(self) -> None:
-        """Make room, as an answer was judged."""
+        """Reduce the debt by `FEW`: an answer was judged."""
         self.taken = max(self.taken - FEW, 0.0)
 
 
-# The account of one service level under `adaptive`: what is owed, and what is still pending.
+# The account of one service level under `adaptive`: the shortfall owed and the pending requests.
 #
-# The promise is about the running rate, so what counts is the accumulated shortfall. Unlike the
-# paper's queue it may go below zero: surplus is credit, bounded so that a good morning does not pay
-# for a bad week (reflected at zero, as published, the cost is 0.498 instead of 0.429 MJ).
+# The promise is about the running rate, so the accumulated shortfall counts. Unlike the paper's
+# queue it may go below zero: surplus is credit, bounded so that a good morning does not pay for a
+# bad week (reflected at zero, as published, the cost is 0.498 instead of 0.429 MJ).
 #
-# A served request that nobody has judged yet counts with its prediction, weighed by how often users
-# answer at all, and for the next ``PENDING`` requests only: then its label is not expected any
-# more. One that comes after all counts as any other, in the share of answers too.
+# A served request without a verdict counts with its prediction, weighted by the share of judged
+# requests, and for the next ``PENDING`` requests only: then no label is expected any more. A later
+# label counts as any other, in the share of answers too.
 
 CREDIT = 30.0
-"""Satisfied requests that can be saved up."""
+"""The largest credit, in satisfied requests."""
 PENDING = 256
-"""Requests after which a label is not expected any more."""
+"""The number of requests after which a label is not expected any more."""
 ANSWER_MEMORY = 500
-"""Requests over which the share of answered ones is taken."""
+"""The number of requests over which the share of judged ones is averaged."""
 MOST = 4.0
-"""Factor by which a verdict may count more than the usual one, or less: one of a rare draw must not
-swing the queue."""
+"""The largest factor by which a verdict counts more, or less, than the average one: a verdict of a
+rare draw must not swing the queue."""
 
 
 class Pending(NamedTuple):
-    """A request that nobody has judged yet: its number, and alpha minus its prediction."""
+    """A request without a verdict yet: its number, and alpha minus its prediction."""
 
     number: int
     shortfall: float
@@ -131,12 +130,11 @@ class Pending(NamedTuple):
 
 @dataclass(slots=True)
 class Account:
-    """The shortfall of requests: ``shortfall`` is over judged requests; ``pending`` holds the
-    expected one of each of the others, and ``expected`` their sum. ``stand_for`` is how many
-    requests a verdict stands for, in the mean of the newest: one of a rare draw counts more than
-    one of a common draw; ``forced`` are the requests that a single candidate could take. A request
-    is a whole conversation where the promise counts those; ``courses`` are those of the pending
-    ones that have gone on."""
+    """The shortfall of requests: ``shortfall`` is summed over judged requests; ``pending`` holds
+    the expected shortfall of each of the others, ``expected`` their sum. ``stand_for`` is the mean
+    number of requests that a recent verdict stands for: one of a rare draw counts more; ``forced``
+    are the requests that only one candidate could take. A request is a whole conversation if the
+    promise counts those; ``courses`` are those of pending ones with further turns."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -152,11 +150,11 @@ class Account:
 
     @property
     def queue(self) -> float:
-        """The requests that are owed in expectation."""
+        """The expected number of satisfied requests owed."""
         return self.shortfall + self.answered_share * self.expected
 
     def decided(self, request_id: str, expected_shortfall: float) -> None:
-        """Note that a request went out."""
+        """Add a decided request to the pending ones."""
         self.requests += 1
         self.pending[request_id] = Pending(self.requests, expected_shortfall)
         self.expected += expected_shortfall
@@ -166,8 +164,8 @@ class Account:
 
     def went_on(self, request_id: str, shortfall: float | None) -> None:
         """Note a further turn of the conversation that a request began: ``shortfall`` is expected
-        of the model that takes over, None where the same one goes on. One that is judged, or given
-        up as never to be, is past that."""
+        of the model that takes over, None if the same one continues. Ignored if that request is no
+        longer pending."""
         begun = self.pending.get(request_id)
         if begun is None:
             return
@@ -191,8 +189,8 @@ class Account:
         self._count(self.weighed(shortfall, stands_for))
 
     def failed(self, request_id: str, told: tuple[float, float] | None) -> None:
-        """Take back what was expected of a request that got no answer, and the verdict that came
-        before: its shortfall, and how many requests it stands for."""
+        """Take back what was expected of a request that got no answer, and its earlier verdict
+        ``told``: the shortfall, and the number of requests it stands for."""
         if request_id in self.pending:
             self._close(request_id)
         if told is not None:
@@ -200,33 +198,33 @@ class Account:
             self._count(-self.weighed(*told))
 
     def owed_for_failure(self, alpha: float) -> None:
-        """Count a failed request as an unsatisfied one, as far as failures are made up for."""
+        """Count a failed request as an unsatisfied one, as far as failures are compensated."""
         self._count(self.failures.failed(alpha, self.answered_share))
 
     def revised(self, difference: float) -> None:
         """Count a later verdict: ``difference`` is its shortfall minus that of the one it replaces,
-        each as it is ``weighed``."""
+        both as ``weighed``."""
         self._count(difference)
 
     def weighed(self, shortfall: float, stands_for: float) -> float:
-        """Weigh a shortfall in judged requests: where all verdicts stand for as many, each counts
-        once."""
+        """Weigh a shortfall, in judged requests: if all verdicts stand for equally many, each
+        counts once."""
         return shortfall * min(max(stands_for / self.stand_for, 1.0 / MOST), MOST)
 
     def counted(self, given: Given) -> Label:
-        """Return a label that counts as often as it is ``weighed``."""
+        """Return the label with the weight that ``weighed`` gives it."""
         label = given.label
         return Label(label.value, self.weighed(label.weight, given.stands_for))
 
     def settle(self) -> None:
-        """Settle all that is owed and saved up, and expect nothing of what is pending."""
+        """Reset the shortfall or credit to 0, and drop the pending requests."""
         self.shortfall = self.expected = 0.0
         self.pending.clear()
         self.courses.clear()
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON; forced requests, courses and failures only where there are any, else
-        it is what it always was."""
+        """Return it as JSON; forced requests, courses and failures only if there are any, else the
+        format is unchanged."""
         rare: dict[str, Any] = {}
         if self.forced.weight > 0.0:
             rare["forced"] = self.forced.plain()
@@ -258,7 +256,7 @@ class Account:
     def _close(self, request_id: str) -> None:
         closed = self.pending.pop(request_id)
         self.courses.pop(request_id, None)
-        # A sum that only moves keeps what rounding left in it: nothing, once nothing is pending.
+        # A running sum accumulates rounding errors: reset once nothing is pending.
         self.expected = self.expected - closed.shortfall if self.pending else 0.0
 
     def _count(self, shortfall: float) -> None:

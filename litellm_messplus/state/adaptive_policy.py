@@ -19,28 +19,28 @@ from litellm_messplus.state.account import Account
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
 from litellm_messplus.state.verdict import Given
 
-# Do calls that no user sees get labels? A check gives them some, or feedback that names the call.
-# Where nobody labels them they teach nothing and are not worth their price. Those of a request
-# whose labels are bought are left out here: they get theirs.
+# Whether calls that no user sees get labels, from a check or from feedback that names the call.
+# Without labels they teach nothing and are not worth their price. Calls of requests whose labels
+# are bought are not counted here: they always get labels.
 #
-# A label comes some requests after its call. So a few calls are taken to be waiting for theirs, and
-# do not count as unlabelled: ``FEW`` at first, and more as requests go by, for labels may come
-# late, or to a part of the requests only. Counts fade with the requests, so that a judge that is
-# switched on later is found out.
+# A label comes some requests after its call. So a few calls are taken to be waiting for labels, and
+# do not count as unlabelled: ``FEW`` at first, and more as requests go by, because labels may come
+# late, or for a part of the requests only. Counts decay with the requests, so that a judge that is
+# switched on later is noticed.
 
 MEMORY = 5000.0
-"""Requests over which all is counted. Where nobody labels them, some six calls in a thousand
-requests are made all the same, to see whether that is still so."""
+"""The time constant of the counts, in requests. Without labels, some six calls in a thousand
+requests are still made, to notice if labels begin to come."""
 FEW = 5.0
-"""Calls that may be without a label before a zoo that has never seen one makes no more."""
+"""The number of unlabelled calls after which a zoo without any label makes no more."""
 PATIENCE = 0.4
-"""Growth of those, in roots of the requests: after 1000 requests they are 13."""
+"""The growth of that number with the square root of the requests: 13 after 1000 requests."""
 
 
 @dataclass(slots=True)
 class UnseenCalls:
-    """The counts of recent unseen calls: how many were made, how many of those have a label, and in
-    how many ``requests``."""
+    """The decayed counts of unseen calls: ``made``, those ``labelled``, and the ``requests``
+    meanwhile."""
 
     made: float = 0.0
     labelled: float = 0.0
@@ -48,27 +48,27 @@ class UnseenCalls:
 
     @property
     def labelled_share(self) -> float:
-        """The labelled share of the calls that are not waiting for their label any more; 1 while
-        all may be."""
+        """The labelled share of the calls that no longer wait for a label; 1 while all may be
+        waiting."""
         waiting = max(FEW, PATIENCE * math.sqrt(self.requests))
         due = self.made - waiting
         return 1.0 if due <= self.labelled else self.labelled / due
 
     @property
     def told_share(self) -> float:
-        """The labelled share of all that were made, without patience; 1 before there are a few.
-        Calls of a model that nobody knows wait for nobody."""
+        """The labelled share of all calls made, without allowance for late labels; 1 before there
+        are ``FEW``. Used for calls of a new model."""
         return 1.0 if self.made < FEW else self.labelled / self.made
 
     def decided(self, unseen: int) -> None:
-        """Note that a request went out, with so many calls beside the served one."""
+        """Count a decided request with ``unseen`` calls in addition to the served one."""
         keep = math.exp(-1.0 / MEMORY)
         self.made = self.made * keep + unseen
         self.labelled *= keep
         self.requests = self.requests * keep + 1.0
 
     def failed(self) -> None:
-        """Take one back that got no answer: nobody could label it."""
+        """Take back a call without an answer, which cannot be labelled."""
         self.made = max(self.made - 1.0, 0.0)
 
     def answered(self) -> None:
@@ -85,11 +85,11 @@ class AdaptivePolicy:
         self.accounts: dict[str, Account] = {}
         self.unseen = UnseenCalls()
         self.trials: dict[str, int] = {}
-        """Labelled calls so far of each candidate that came while the zoo served."""
+        """The number of labelled calls of each candidate that was added while the zoo served."""
 
     def account(self, level: str) -> Account:
-        """Return the account of a service level; a new one owes nothing, and is opened by its first
-        entry only."""
+        """Return the account of a service level; a new one owes nothing, and is stored only with
+        its first entry."""
         return self.accounts.get(level) or Account()
 
     @property
@@ -113,7 +113,7 @@ class AdaptivePolicy:
             return held.forced(situation, account.forced.expected(only.satisfaction))
         known = self._knowledge([estimate.candidate for estimate in situation.estimates])
         told_share = self.unseen.told_share
-        if situation.counted is not None:  # one first answer says nothing of a whole task
+        if situation.counted is not None:  # one answer does not rate a whole task
             known, told_share = replace(known, unseen_labelled=0.0), 0.0
             situation = _relative(situation)
         aimed = adaptive.charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
@@ -241,12 +241,12 @@ class AdaptivePolicy:
 
 
 def _relative(situation: Situation) -> Situation:
-    """Let the first call of a conversation cost no more than an average call, in the mean over the
-    candidates; what they cost relative to each other stays.
+    """Scale the costs of a conversation's first call to at most those of an average call, in the
+    mean over the candidates; relative costs stay.
 
-    The first call finds nothing in a cache, and those that follow do. Beside the average call, at
-    which the price of satisfaction is found, every candidate would look expensive, and the cheapest
-    would serve whatever it satisfies (the agent's example: 222 of 300 tasks at alpha 0.8).
+    The first call finds nothing in a cache, later ones do. Compared with the average call, at which
+    the price of satisfaction is set, every candidate would look expensive, and the cheapest would
+    serve whatever it satisfies (the agent's example: 222 of 300 tasks at alpha 0.8).
     """
     estimates = situation.estimates
     cost, typical = sum(e.cost for e in estimates), sum(e.typical_cost for e in estimates)

@@ -1,8 +1,7 @@
-"""Which candidates a zoo has, as the log tells of their coming and going.
+"""The candidates of a zoo, from the changes in the log.
 
-A worker reports what its router shows, and everyone folds what was reported, so that all workers
-and any later fold have the same zoo. Candidates of the configuration that nothing is said of are
-there.
+A worker logs what its router shows, and every worker folds the log, so that all workers and any
+later fold have the same zoo. Candidates of the configuration without a logged change are present.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +14,14 @@ from litellm_messplus.settings.zoo import most_expensive
 from litellm_messplus.state.entries import CandidateChanged
 
 MOST = 32
-"""Candidates of a zoo that something is learned of, at some 0.8 MB each. One more takes the place
-of the one that is gone for longest; where all are there, it is left out."""
+"""The most candidates of a zoo with a learned state, of some 0.8 MB each. One more replaces the one
+that is gone for longest; if all are present, it is left out."""
 
 
 @dataclass(slots=True)
 class Standing:
-    """The standing of one candidate: whether it is there, ``since`` when, in seconds since 1970, at
-    which price it was last reported, and how many ``changes`` the log has of it."""
+    """The standing of one candidate: whether it is present, ``since`` when, in seconds since 1970,
+    its last reported price, and its number of logged ``changes``."""
 
     is_present: bool
     since: float
@@ -32,9 +31,9 @@ class Standing:
 
 @dataclass(slots=True)
 class Catalog:
-    """The standings of the candidates that the log has told of. ``anchor`` is what stood for
-    quality when a zoo without configured candidates decided its first request; ``left_out`` are the
-    candidates that there was no room for."""
+    """The standings of the candidates with logged changes. ``anchor`` is the reference for quality,
+    set when a zoo without configured candidates decided its first request; ``left_out`` are
+    candidates without room."""
 
     standings: dict[str, Standing] = field(default_factory=dict)
     anchor: str | None = None
@@ -42,7 +41,7 @@ class Catalog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the log has told of nothing."""
+        """Whether no change was logged."""
         return not self.standings and self.anchor is None
 
     @property
@@ -52,11 +51,11 @@ class Catalog:
 
     @property
     def prices(self) -> dict[str, Price]:
-        """The prices that were reported."""
+        """The last reported prices, by candidate."""
         return {name: each.price for name, each in self.standings.items() if each.price is not None}
 
     def apply(self, entry: CandidateChanged) -> None:
-        """Take in one change."""
+        """Apply one change."""
         known = self.standings.get(entry.candidate)
         is_present = entry.change is not Change.GONE
         moved = known is None or known.is_present != is_present
@@ -68,18 +67,18 @@ class Catalog:
         )
 
     def settle(self) -> None:
-        """Let the most expensive candidate that is there stand for quality from now on."""
+        """Make the most expensive present candidate the anchor from now on."""
         there = {name: price for name, price in self.prices.items() if name not in self.absent}
         self.anchor = most_expensive(there) or None
 
     def leave_out(self, candidate: str) -> None:
-        """Note that there is no room for a candidate; the last few are kept."""
+        """Note that there is no room for a candidate; the last ``MOST`` such are kept."""
         del self.standings[candidate]
         self.left_out = [*(each for each in self.left_out if each != candidate), candidate][-MOST:]
 
     def room_for_one(self, known: Sequence[str]) -> str | None:
-        """Name the candidate to forget for another: the one that is gone for longest; None where
-        all are there."""
+        """Return the candidate to forget for a new one: the one gone for longest; None if all are
+        present."""
         gone = [name for name in known if name in self.absent]
         return min(gone, key=lambda name: self.standings[name].since, default=None)
 
@@ -96,7 +95,7 @@ class Catalog:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Catalog":
-        """Rebuild what ``plain`` gave."""
+        """Rebuild it from ``plain``."""
         standings = {
             name: Standing(is_present, since, price_of(price), changes)
             for name, (is_present, since, price, changes) in plain["standings"].items()

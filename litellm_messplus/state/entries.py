@@ -1,4 +1,4 @@
-"""The log as the fold reads it: each entry holds all that is needed to apply it."""
+"""Entries of the log as the fold reads them: each holds all that is needed to apply it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,10 +14,9 @@ from litellm_messplus.state.verdict import Given
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The example that can be learned from: the features of a prompt, under the encoder that made
-    them, or None where they came too late to decide by; and its surface, or None where none was
-    logged. A forced one, which no other candidate could have taken, says nothing of what a choice
-    is worth."""
+    """An example to learn from: the features of a prompt, with the encoder that made them, None if
+    they came too late for the decision; and its surface, None if none was logged. A forced one,
+    which no other candidate could have taken, does not measure the value of a choice."""
 
     request_id: str
     encoder: str
@@ -29,17 +28,17 @@ class Example:
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt that can be learned from, as the heads take it."""
+        """The prompt to learn from, in the form that the heads take."""
         return Prompt(self.features, self.surface)
 
 
-# What a service level with limits beside alpha expects of a request, and what came of it.
+# The expected and the actual use of a request at a service level with limits in addition to alpha.
 
 
 class FailedCall(NamedTuple):
-    """A call that ended without an answer, in the words of the account: of a request of
-    ``service_level`` with that ``alpha``, which it served or was made beside. ``is_bought`` says
-    that labels of its answers were to be bought."""
+    """A call that ended without an answer, as the account needs it: of a request of
+    ``service_level`` with ``alpha``, which it served or explored. ``is_bought`` if labels of its
+    answers were to be bought."""
 
     service_level: str
     request_id: str
@@ -49,8 +48,8 @@ class FailedCall(NamedTuple):
 
 
 class LimitedUse(NamedTuple):
-    """The use that is expected of a request of a level with limits: the probability that it is
-    late, and what all its calls cost."""
+    """The expected use of a request of a level with limits: the probability that it is late, and
+    the cost of all its calls."""
 
     late: float
     cost: float
@@ -58,7 +57,7 @@ class LimitedUse(NamedTuple):
 
 class LimitedCall(NamedTuple):
     """A call of a request of a level with limits, decided ``at`` seconds since 1970. ``is_late`` is
-    None where it says nothing of that, ``cost`` where nobody knows."""
+    None if the call does not show it, ``cost`` if unknown."""
 
     service_level: str
     request_id: str
@@ -73,10 +72,10 @@ class Decided:
     """A request was numbered and decided, ``at`` a time in seconds since 1970.
 
     ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
-    ``calls`` is how many candidates were to be called; ``is_bought`` says that labels of their
-    answers are bought. ``expected_use`` is None of a level without limits beside alpha.
-    ``counted_with`` is the first request of its conversation, where the promise counts that in its
-    place; it ``is_held`` where the model of the turn before goes on, as far as is known.
+    ``calls`` the number of candidates to call; ``is_bought`` if labels of their answers are bought.
+    ``expected_use`` is None for a level without limits in addition to alpha. ``counted_with`` is
+    the first request of its conversation, if the promise counts that instead; it ``is_held`` if the
+    model of the turn before continues, as far as is known.
     """
 
     position: int
@@ -94,11 +93,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A call ended. ``example`` is None where it failed, a model outside the zoo answered, or
-    LiteLLM's cache repeated an answer; ``given`` are the labels that came before and stand: the
-    newest of each source. There are none where they taught already what served the conversation.
-    ``failed`` is there where no answer came; ``limited`` is None of a level without limits beside
-    alpha."""
+    """A call ended. ``example`` is None if it failed, a model outside the zoo answered, or
+    LiteLLM's cache repeated an answer; ``given`` are the earlier labels that stand: the newest of
+    each source, none if the conversation's models have learned from them already. ``failed`` is set
+    if no answer came; ``limited`` is None for a level without limits in addition to alpha."""
 
     position: int
     zoo: str
@@ -116,16 +114,16 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A label came in: ``given``. Those that stood on the same call are ``earlier``: the newest of
-    each source.
+    """A label, ``given``, was logged. ``earlier`` are the standing ones on the same call: the
+    newest of each source.
 
-    ``example`` is None while the call has not ended, so that nobody knows yet which model served,
-    and for ever where a model outside the zoo did, or LiteLLM's cache repeated an answer.
-    ``is_forced`` where a single candidate could take the request. ``of_choice`` says of a request
-    that was served as before whether the call is one of the model that the router would have
-    chosen; None of a routed one. ``shares`` says who served the conversation up to here, where the
-    label is on one that is counted as one and has gone on; the example is then of its first
-    request. ``is_failed`` where the call had ended without an answer.
+    ``example`` is None until the call has ended, because the model is unknown, and also later if a
+    model outside the zoo served, or LiteLLM's cache repeated an answer. ``is_forced`` if only one
+    candidate could take the request. ``of_choice``, for a request served as before, is whether the
+    call is of the model that the router would have chosen; None for a routed one. ``shares`` are
+    those of the models that served so far, if the label is on a conversation counted as one with
+    further turns; the example is then of its first request. ``is_failed`` if the call had ended
+    without an answer.
     """
 
     position: int
@@ -146,15 +144,15 @@ class Labelled:
 
     @property
     def moves_queue(self) -> bool:
-        """Whether it tells what the router's choice is worth."""
+        """Whether it measures the router's choice."""
         return self.is_served if self.of_choice is None else self.of_choice
 
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """A lesson: what a model made of a prompt, known from elsewhere. It moves no queue.
+    """A lesson: a label on a model's answer to a prompt, from outside the log. It moves no queue.
 
-    ``batch`` names where it comes from; ``completion_tokens`` are None where nobody knows.
+    ``batch`` names its source; ``completion_tokens`` are None if unknown.
     """
 
     position: int
@@ -169,8 +167,8 @@ class Taught:
 
 @dataclass(frozen=True, slots=True)
 class CandidateChanged:
-    """A candidate came, changed its price, or went, ``at`` a time in seconds since 1970. ``price``
-    is None where it went; ``number`` counts the changes of this candidate from 1."""
+    """A candidate appeared, changed its price, or went, ``at`` a time in seconds since 1970.
+    ``price`` is None if it went; ``number`` counts the changes of this candidate from 1."""
 
     position: int
     zoo: str

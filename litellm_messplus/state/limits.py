@@ -1,8 +1,8 @@
-"""The limits beside alpha as a fold: who was late, and what the day has cost.
+"""The limits in addition to alpha as a fold: late requests, and the cost of the day.
 
-One account for each service level that has a limit, opened by its first such request. As with
-alpha, a request whose calls have not ended counts with what was expected of it: a slow call is
-known to be slow only when it has ended, and by then many more would have gone the same way.
+One account per service level with a limit, opened by its first such request. As with alpha, a
+request whose calls have not ended counts with its expected use: a slow call is known to be slow
+only when it has ended, and by then many more would have gone to the same model.
 """
 
 from collections import OrderedDict
@@ -14,16 +14,16 @@ from litellm_messplus.routing.limits import DAY, LATE_SHARE, Limits, after
 from litellm_messplus.state.entries import Decided, LimitedCall, LimitedUse, Settled
 
 PENDING = 4096
-"""Requests whose served call is waited for, the newest."""
+"""The number of newest requests whose served call is waited for."""
 WAIT_SECONDS = 3600.0
-"""Seconds that a call is waited for: after them its worker is gone."""
+"""The longest wait for a call, in seconds: after that its worker is taken to be gone."""
 
 
-# What the log keeps of the limits of a request, in its column `limits`.
+# The limits of a request in the log, in its column `limits`.
 
 
 def logged(limits: Limits, expected: LimitedUse) -> dict[str, Any]:
-    """Return what is logged: of the limits that are set."""
+    """Return the value to log, with the limits that are set."""
     found: dict[str, Any] = {"expected": expected._asdict(), "binding": limits.binding}
     if limits.late_after is not None:
         found |= {
@@ -43,23 +43,23 @@ def logged(limits: Limits, expected: LimitedUse) -> dict[str, Any]:
 
 
 def unfollowed(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what is logged where another than the chosen one serves: its call counts when it has
-    ended, nothing is expected before, and no limit decided."""
+    """Return the value to log if another than the chosen candidate serves: its call counts when it
+    has ended, nothing is expected before, and no limit is binding."""
     if found is None:
         return None
     return {**found, "expected": LimitedUse(LATE_SHARE, 0.0)._asdict(), "binding": None}
 
 
 def expected_use(found: Mapping[str, Any] | None) -> LimitedUse | None:
-    """Read what was expected of a request; None where it was decided without limits."""
+    """Read the expected use of a request; None if it was decided without limits."""
     return None if found is None else LimitedUse(**found["expected"])
 
 
 def is_late(
     found: Mapping[str, Any], seconds: float | None, *, is_answered: bool, is_repeated: bool
 ) -> bool | None:
-    """Tell whether an answer came late by the limit of its request; None where the call says
-    nothing: without an answer, or without a time. LiteLLM's cache is never late."""
+    """Tell whether an answer was late by the limit of its request; None if unknown: without a
+    limit, an answer or a time. LiteLLM's cache is never late."""
     if "late_after" not in found or not is_answered:
         return None
     if is_repeated:
@@ -73,7 +73,7 @@ def day_of(at: float) -> int:
 
 
 class Pending(NamedTuple):
-    """A request whose served call has not ended: when it was decided, and what is expected."""
+    """A request whose served call has not ended: when it was decided, and its expected use."""
 
     at: float
     late: float
@@ -82,9 +82,9 @@ class Pending(NamedTuple):
 
 @dataclass(slots=True)
 class LimitAccount:
-    """The account of one service level: ``owed`` late requests beyond the share that is allowed,
-    and what ended calls have cost (``ended_cost``) of requests decided on ``day``. The sums are
-    over ``pending``, that of costs over the requests of the day."""
+    """The account of one service level: ``owed`` late requests beyond the allowed share, and the
+    ``ended_cost`` of ended calls of requests decided on ``day``. The expected sums are over
+    ``pending``, that of costs only over requests of the day."""
 
     owed: float = 0.0
     day: int = 0
@@ -95,15 +95,15 @@ class LimitAccount:
 
     @property
     def late_owed(self) -> float:
-        """The late requests that are owed in expectation."""
+        """The expected number of late requests owed."""
         return self.owed + self.expected_late
 
     def spent(self, day: int) -> float:
-        """Return what the requests of a day have cost, in expectation."""
+        """Return the expected cost of the requests of a day."""
         return self.ended_cost + self.expected_cost if day == self.day else 0.0
 
     def decided(self, request_id: str, expected: Pending) -> None:
-        """Note that a request went out."""
+        """Add a decided request to the pending ones."""
         if day_of(expected.at) > self.day:
             self.day, self.ended_cost, self.expected_cost = day_of(expected.at), 0.0, 0.0
         self.pending[request_id] = expected
@@ -114,7 +114,7 @@ class LimitAccount:
             self._close(next(iter(self.pending)))
 
     def ended(self, call: LimitedCall) -> None:
-        """Count a call that ended; one of unknown cost costs what was expected."""
+        """Count an ended call; one of unknown cost counts with the expected cost."""
         cost = call.cost
         if call.is_served:
             expected = self._close(call.request_id)
@@ -138,7 +138,7 @@ class LimitAccount:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "LimitAccount":
-        """Rebuild the account that ``plain`` describes."""
+        """Rebuild the account from ``plain``."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         return cls(**{**plain, "pending": pending})
 
@@ -149,7 +149,7 @@ class LimitAccount:
         closed = self.pending.pop(request_id, None)
         if closed is None:
             return None
-        # A sum that only moves keeps what rounding left in it: nothing, once nothing is pending.
+        # A running sum accumulates rounding errors: reset once nothing is pending.
         self.expected_late -= closed.late - LATE_SHARE
         if day_of(closed.at) == self.day:
             self.expected_cost -= closed.cost
@@ -159,7 +159,7 @@ class LimitAccount:
 
 
 class LimitAccounts:
-    """The accounts of a zoo by service level; one without limits has none."""
+    """The accounts of a zoo by service level; a level without limits has none."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, LimitAccount] = {}
@@ -170,8 +170,8 @@ class LimitAccounts:
         return not self._accounts
 
     def account(self, level: str) -> LimitAccount:
-        """Return the account of a level; a new one owes nothing, and is opened by its first entry
-        only."""
+        """Return the account of a level; a new one owes nothing, and is stored only with its first
+        entry."""
         return self._accounts.get(level) or LimitAccount()
 
     def decided(self, entry: Decided) -> None:
@@ -193,7 +193,7 @@ class LimitAccounts:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "LimitAccounts":
-        """Rebuild what ``plain`` gave."""
+        """Rebuild them from ``plain``."""
         found = cls()
         found._accounts = {name: LimitAccount.of(each) for name, each in plain.items()}
         return found

@@ -20,13 +20,13 @@ from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelle
 from litellm_messplus.state.verdict import Given
 
 EXPLORATION_WAIT_SECONDS = 600.0
-"""How long the labels of all of an exploration's calls are waited for, before the predictor learns
-from those that are there: longer than any judge takes, or a user who answers at once."""
+"""The longest wait for the labels of all calls of an exploration, before the predictor learns from
+those at hand: longer than any judge takes, or a user who answers at once."""
 
-# Explorations whose labels are not all there yet: the paper learns from them together (Eq. 4).
+# Explorations whose labels are not complete: the paper learns from them together (Eq. 4).
 #
 # Labels of one exploration come one by one: a check's at once, a user's perhaps never. The step is
-# made when the last is there, or with those that are when the time is up.
+# made with the last label, or at the time limit with those at hand.
 
 
 class Lesson(NamedTuple):
@@ -38,8 +38,8 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class _Exploration:
-    """An exploration that waits for labels: ``since`` is when it was decided, in seconds; ``calls``
-    is how many labels may come."""
+    """An exploration that waits for labels: ``since`` is when it was decided, in seconds since
+    1970; ``calls`` the number of labels that may come."""
 
     since: float
     calls: int
@@ -48,8 +48,8 @@ class _Exploration:
 
 
 class WaitingExplorations:
-    """The explorations that wait, in the order of their decisions. Time is the log's, so a fold is
-    the same at any time."""
+    """The waiting explorations, in the order of their decisions. Times are those of the log, so
+    that the fold does not depend on when it runs."""
 
     def __init__(self, wait_seconds: float) -> None:
         self._wait_seconds = wait_seconds
@@ -59,14 +59,14 @@ class WaitingExplorations:
         return request_id in self._waiting
 
     def open(self, request_id: str, calls: int, at: float) -> None:
-        """Open an exploration of so many calls that was decided."""
+        """Open a decided exploration of ``calls`` calls."""
         self._waiting[request_id] = _Exploration(at, calls)
 
     def add(
         self, request_id: str, features: Features, candidate: str, label: Label
     ) -> Lesson | None:
-        """Add a label of a waiting exploration, the first or in the place of an earlier one, and
-        return the lesson where it was the last that was missing."""
+        """Add or replace a candidate's label of a waiting exploration, and return the lesson if it
+        is complete."""
         exploration = self._waiting[request_id]
         exploration.features = features
         exploration.labels[candidate] = label
@@ -76,12 +76,12 @@ class WaitingExplorations:
         return Lesson(features, exploration.labels)
 
     def forget(self, candidate: str) -> None:
-        """Drop the labels of a candidate that nothing can be learned of any more."""
+        """Drop the labels of a removed candidate."""
         for each in self._waiting.values():
             each.labels.pop(candidate, None)
 
     def overdue(self, at: float) -> Iterator[Lesson]:
-        """Close what has waited for longer than the set time; the lessons of what it has."""
+        """Close explorations that waited too long, and yield lessons of the labels at hand."""
         while self._waiting:
             request_id, oldest = next(iter(self._waiting.items()))
             if at - oldest.since <= self._wait_seconds:
@@ -91,7 +91,7 @@ class WaitingExplorations:
                 yield Lesson(oldest.features, oldest.labels)
 
     def plain(self) -> list[Any]:
-        """Return them for a snapshot, exactly: a float32 is itself as a float of JSON."""
+        """Return them for a snapshot, exactly: a JSON float holds a float32 without loss."""
         return [
             [
                 request_id,
@@ -104,7 +104,7 @@ class WaitingExplorations:
         ]
 
     def load(self, plain: list[Any]) -> None:
-        """Take over what ``plain`` gave."""
+        """Load what ``plain`` returned."""
         self._waiting = OrderedDict(
             (request_id, _Exploration(since, calls, _features(features), _labels(labels)))
             for request_id, since, calls, features, labels in plain
@@ -120,8 +120,8 @@ def _labels(plain: Mapping[str, list[float]]) -> dict[str, Label]:
 
 
 class PaperPolicy:
-    """Algorithm 1 of MESS+. Where the features came too late, which it does not know, the plain
-    means of the explored labels are predicted, and learn alone."""
+    """Algorithm 1 of MESS+. If the features came too late, a case not in the paper, the plain means
+    of the explored labels predict, and they alone learn."""
 
     def __init__(
         self, heads: Head, exploration_wait_seconds: float = EXPLORATION_WAIT_SECONDS
@@ -147,7 +147,7 @@ class PaperPolicy:
         return self.queues.get(level, 0.0)
 
     def answered_requests(self, level: str) -> int:
-        """Return zero: Algorithm 1 does not ask how sure it is."""
+        """Return zero: Algorithm 1 has no measure of certainty."""
         return 0
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
@@ -156,7 +156,7 @@ class PaperPolicy:
         return paper.decide(situation, V=level.V, c=level.c)
 
     def decided(self, entry: Decided) -> None:
-        """Open an exploration, whose labels are waited for; Algorithm 1 knows no other pending
+        """Open an exploration, which waits for labels; Algorithm 1 has no other pending
         requests."""
         for lesson in self.waiting.overdue(entry.at):
             self.heads.learn(*lesson)
@@ -179,8 +179,8 @@ class PaperPolicy:
         self._owe(level, shortfall)
 
     def failed(self, call: FailedCall, verdict: Given | None) -> None:
-        """Take back the verdict that came before the end of a request without an answer: nothing
-        else was expected of it."""
+        """Take back the earlier verdict on a request that ended without an answer: nothing else was
+        expected of it."""
         if call.is_served and verdict is not None:
             self._owe(call.service_level, verdict.label.residual(call.alpha))
 
@@ -188,7 +188,7 @@ class PaperPolicy:
         self.queues[level] = decision.after(self.queue(level), shortfall)
 
     def unseen_answered(self, previous: Label | None) -> None:
-        """Ignore the label: Algorithm 1 explores whether labels come or not."""
+        """Do nothing: Algorithm 1 explores whether labels come or not."""
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         """Learn from explorations only, as Algorithm 1 does."""
@@ -204,7 +204,7 @@ class PaperPolicy:
     def _learn_prompt(
         self, example: Example, features: Features, verdict: Label, previous: Label | None
     ) -> None:
-        """Learn with the exploration's other labels, or alone where it does not wait any more."""
+        """Learn with the exploration's other labels, or alone if it no longer waits."""
         candidate = example.candidate
         if example.request_id in self.waiting:
             lesson = self.waiting.add(example.request_id, features, candidate, verdict)
@@ -225,7 +225,7 @@ class PaperPolicy:
         self.waiting.forget(candidate)
 
     def bring_in(self, candidate: str) -> None:
-        """Do nothing: to Algorithm 1 a new model is one more model to explore."""
+        """Do nothing: for Algorithm 1 a new model is one more model to explore."""
 
     def newcomers(self, alpha: float, candidates: Sequence[str]) -> tuple[str, ...]:
         return ()

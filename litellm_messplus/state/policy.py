@@ -1,4 +1,4 @@
-"""What a policy is: how it decides, how it folds what the log says, and the policies by name."""
+"""The interface of a policy: how it decides, how it folds the log; and the policies by name."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,82 +26,82 @@ class Policy(Protocol):
     deciding."""
 
     def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
-        """Predict the probability of satisfaction of each named candidate, in the order given; a
-        running mean of its labels where the prompt could not be read."""
+        """Predict the probability of satisfaction of each named candidate, in the order given; the
+        running mean of its labels if the prompt could not be read."""
         ...
 
     @property
     def recent(self) -> RecentPrompts | None:
-        """The prompts judged lately; None for a policy that does not plan."""
+        """The recently judged prompts; None for a policy that does not plan."""
         ...
 
     def queue(self, level: str) -> float:
-        """Return the virtual queue of a service level: what is owed, in requests."""
+        """Return the virtual queue of a service level: the shortfall owed, in requests."""
         ...
 
     def answered_requests(self, level: str) -> int:
-        """Count how many requests of a service level were judged."""
+        """Return the number of judged requests of a service level."""
         ...
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
-        """Decide what to do with a request."""
+        """Decide which candidates to call for a request."""
         ...
 
     def decided(self, entry: Decided) -> None:
-        """Note that a request was decided; its label may come, late or never."""
+        """Note that a request was decided; its label may come late or never."""
         ...
 
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
-        """Count a verdict on the served call of a request; ``previous`` is the verdict that is
-        replaced."""
+        """Count a verdict on the served call of a request; ``previous`` is the verdict that it
+        replaces."""
         ...
 
     def failed(self, call: FailedCall, verdict: Given | None) -> None:
-        """Take back what was expected of a call that ended without an answer, and the ``verdict``
-        that came before its end, where one did."""
+        """Take back what was expected of a call that ended without an answer, and its earlier
+        ``verdict``, if any."""
         ...
 
     def unseen_answered(self, previous: Label | None) -> None:
-        """Count a verdict on a call beside the served one; ``previous`` is the verdict that is
-        replaced."""
+        """Count a verdict on another call than the served one; ``previous`` is the verdict that it
+        replaces."""
         ...
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
-        """Learn from a verdict on a call, served or not; ``previous`` is the verdict that is
-        replaced."""
+        """Learn from a verdict on a call, served or not; ``previous`` is the verdict that it
+        replaces."""
         ...
 
     def add(self, candidate: str) -> None:
-        """Add a candidate of which nothing is known, behind the others."""
+        """Append a candidate without any knowledge of it."""
         ...
 
     def remove(self, candidate: str) -> None:
-        """Forget a candidate; those behind it move up."""
+        """Forget a candidate; those after it move up."""
         ...
 
     def bring_in(self, candidate: str) -> None:
-        """Try an added candidate with care: the zoo serves already."""
+        """Put an added candidate on trial, because the zoo serves already."""
         ...
 
     def newcomers(self, alpha: float, candidates: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the candidates that are tried with care still, at a level that aims at
+        """Return those of the candidates that are still on trial, at a level that aims at
         ``alpha``."""
         ...
 
     def plain(self) -> dict[str, Any]:
-        """Return all of the state that is not arrays, as JSON."""
+        """Return the state without arrays, as JSON."""
         ...
 
     def arrays(self) -> Arrays:
-        """Return the rest of the state."""
+        """Return the arrays of the state."""
         ...
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over the state that another policy of the same settings gave."""
+        """Load the state of another policy with the same settings."""
         ...
 
 
-# The policies by name, and the heads that policy `paper` learns with.
+# The policies by name, and the heads of policy `paper`.
 
 
 def build_policy(
@@ -110,7 +110,7 @@ def build_policy(
     """Build a policy that has learned nothing yet, for features of that dimension, from an encoder
     that is fast or not.
 
-    Raises ConfigurationError where policy `paper` needs torch, which is not installed.
+    Raises ConfigurationError if policy `paper` needs torch, which is not installed.
     """
     match settings.policy:
         case "adaptive":
@@ -127,11 +127,11 @@ def build_policy(
 
 
 def _paper_heads(*, is_fast: bool) -> "type[LinearHeads | NeuralHeads]":
-    """Choose the paper's own heads behind an encoder as slow as the paper's; linear ones, which
-    take microseconds and no torch, behind a fast one."""
+    """Choose the paper's own heads for an encoder as slow as the paper's; for a fast one linear
+    heads, which take microseconds and no torch."""
     if is_fast:
         return LinearHeads
-    try:  # torch takes seconds to import: only where it is needed
+    try:  # torch takes seconds to import: only if it is needed
         from litellm_messplus.prediction.neural_heads import NeuralHeads
     except ImportError as error:
         raise ConfigurationError(

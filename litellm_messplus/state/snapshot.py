@@ -1,4 +1,4 @@
-"""The state of a zoo as bytes, exactly: what is loaded goes on as if it had never been saved."""
+"""The state of a zoo as bytes, exactly: a loaded state continues as if it had never been saved."""
 
 import io
 import json
@@ -20,14 +20,13 @@ from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
 FORMAT = 10
-"""Changes whenever the same log would fold into another state, or the bytes read differently."""
+"""Format version: changes when the same log folds into another state, or the bytes change."""
 
 
 def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
-    """Return everything beside the log that the state depends on, by the name that an operator
-    knows.
+    """Return all that the state depends on except the log, under the operator's names.
 
-    The promises are not part of it: the log keeps the alpha that was in force.
+    The promises are not part of it: the log holds the alpha in force.
     """
     settings = zoo.settings
     return {
@@ -55,7 +54,7 @@ def dump(state: ZooState) -> bytes:
 
 
 def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
-    """Copy the state: what is folded in from here on does not change the copy."""
+    """Copy the state: entries folded in later do not change the copy."""
     plain = {
         "requests": dict(state.requests),
         "taught": dict(state.taught),
@@ -68,7 +67,7 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
     }
     if not state.limits.is_empty:
         plain["limits"] = state.limits.plain()
-    if not state.catalog.is_empty:  # else it is what it always was
+    if not state.catalog.is_empty:  # else the format is unchanged
         plain["catalog"] = state.catalog.plain()
     if state.turns:  # else no promise counts conversations
         plain["turns"] = dict(state.turns)
@@ -78,7 +77,7 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
 
 
 def pack(plain: dict[str, Any], arrays: Arrays) -> bytes:
-    """Pack what was ``taken`` into bytes, in any thread."""
+    """Pack what ``taken`` returned into bytes, in any thread."""
     buffer = io.BytesIO()
     written = np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
     np.savez(buffer, allow_pickle=False, plain=written, **arrays)
@@ -86,10 +85,10 @@ def pack(plain: dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def predictor_of(data: bytes) -> Predictor | None:
-    """Read what a state under policy `adaptive` has learned, without its configuration, to be
-    looked at; None of another policy.
+    """Read the predictor of a state under policy `adaptive`, without its configuration, for
+    inspection; None for another policy.
 
-    Raises ValueError or KeyError for bytes that are no such state of this version.
+    Raises ValueError or KeyError for bytes that are no state of this version.
     """
     plain, arrays = _read(data)
     if "predictor" not in plain["policy"]:
@@ -100,9 +99,9 @@ def predictor_of(data: bytes) -> Predictor | None:
 
 
 def taught_in(data: bytes) -> Counter[str]:
-    """Count the lessons of each batch that a state holds.
+    """Count the lessons of each batch in a state.
 
-    Raises ValueError or KeyError for bytes that are no such state; all of them are read.
+    Raises ValueError or KeyError for bytes that are no state; all bytes are read.
     """
     plain, _ = _read(data)
     return Counter(plain["taught"])

@@ -1,5 +1,5 @@
-"""Which label of a call counts: the one rule. The fold learns by it, and its result is stored in
-the table `verdicts`, which every reader joins."""
+"""The only rule for which label of a call counts. The fold learns by it, and its result is stored
+in the table `verdicts`, which every reader joins."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from litellm_messplus.runtime.vocabulary import FAILED, PRECEDENCE, LabelKind
 
 
 class Judgement(Protocol):
-    """A label, as far as the rule asks."""
+    """The fields of a label that the rule reads."""
 
     @property
     def kind(self) -> str: ...
@@ -31,15 +31,14 @@ def counting(
     *,
     is_failed: bool = False,
 ) -> AnyLabel | None:
-    """Choose the label that is the verdict, of all on one call in the order of the log; None where
-    none counts.
+    """Choose the verdict among all labels on one call, in log order; None if none counts.
 
-    A source's newest label replaces its earlier ones, and one of weight 0 is kept in the log alone.
-    Of the others the strongest kind counts, by ``precedence``; of one kind the lowest value, for an
-    answer must pass every check; of equals the first. More labels never take a verdict away.
+    A source's newest label replaces its earlier ones; labels of weight 0 are ignored. Of the others
+    the strongest kind counts, by ``precedence``; of one kind the lowest value, because an answer
+    must pass every check; of equals the first. More labels never remove a verdict.
 
-    A failed call has no answer to judge, whatever was said of it before its end or after: of its
-    labels none counts but the one that says that it failed.
+    A failed call has no answer to judge: of its labels, from before or after its end, only the one
+    of source `FAILED` counts.
     """
     if is_failed:
         labels = [each for each in labels if each.source == FAILED]
@@ -48,11 +47,11 @@ def counting(
 
 
 def newest_of_sources(labels: Iterable[AnyLabel]) -> list[AnyLabel]:
-    """Keep the newest label of each source that weighs something, in the order of the log."""
+    """Keep the newest label with a weight of each source, in log order."""
     found: dict[str, AnyLabel] = {}
     for each in labels:
         if each.weight > 0.0:
-            found.pop(each.source, None)  # what comes anew comes last
+            found.pop(each.source, None)  # a replaced label moves to the end
             found[each.source] = each
     return list(found.values())
 
@@ -68,23 +67,23 @@ class Given(NamedTuple):
 
     @property
     def label(self) -> Label:
-        """The label to learn of it."""
+        """The label to learn from."""
         return Label(self.value, self.weight)
 
     @property
     def stands_for(self) -> float:
-        """The number of requests it stands for: as many as one was drawn of, or itself alone."""
+        """The number of requests it stands for: 1 over its draw's probability, 1 without a draw."""
         return 1.0 if self.probability is None else 1.0 / self.probability
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The rule with the kinds that count, the strongest first."""
+    """The rule with the kinds that count, strongest first."""
 
     precedence: tuple[LabelKind, ...] = PRECEDENCE
 
     def verdict(self, given: Sequence[Given]) -> Label | None:
-        """Find what is learned of one call from its labels in the order of the log; None where none
+        """Return the label to learn for one call from its labels in log order; None if none
         counts."""
         found = self.counting(given)
         return None if found is None else found.label

@@ -30,11 +30,11 @@ from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.policy import Policy
 from litellm_messplus.state.verdict import Rule
 
-# What each model would use for the recent prompts: tokens read and written, and seconds.
+# The expected use of each model for the recent prompts: prompt and completion tokens, and seconds.
 #
-# Frozen together with their predicted satisfactions: both are then of one moment of the fold, so
-# that a plan is the same whenever it is asked for, in another worker and after a restart too.
-# Prices are not part of it: they may change while a proxy runs.
+# Frozen together with the predicted satisfactions: both are of one moment of the fold, so that a
+# plan is the same whenever it is made, also in another worker and after a restart. Prices are not
+# part of it: they may change while a proxy runs.
 
 Matrix = NDArray[np.float64]
 _ARRAYS = ("prompt_tokens", "completion_tokens", "seconds", "lengths")
@@ -78,7 +78,7 @@ class ExpectedUse:
         )
 
     def cost(self, place: int, price: Price) -> Matrix:
-        """Compute the cost of the model at that place, shape (prompts,), in the unit of
+        """Compute the cost of the model at index ``place``, shape (prompts,), in the unit of
         ``price``."""
         return price.of(
             self.prompt_tokens[:, place],
@@ -94,14 +94,14 @@ class ExpectedUse:
 
     @classmethod
     def load(cls, arrays: Mapping[str, NDArray[Any]]) -> "ExpectedUse":
-        """Load what ``arrays`` gave."""
+        """Load what ``arrays`` returned."""
         return cls(int(arrays["use_version"][0]), *(arrays[f"use_{name}"] for name in _ARRAYS))
 
 
 CLOSELY = 1000
-"""Calls of a model that each teach the lengths of its answers; later ones, one in ``EVERY``."""
+"""First calls of a model that all teach its answers' lengths; later, one in ``EVERY`` does."""
 EVERY = 8
-"""Learning a length reads and writes half a megabyte, 0.15 to 0.6 ms in the proxy: from every call,
+"""Learning a length reads and writes half a megabyte, 0.15 to 0.6 ms in the proxy: for every call,
 it cost a worker some 5 % of its throughput, long after the lengths were known."""
 
 
@@ -109,12 +109,12 @@ it cost a worker some 5 % of its throughput, long after the lengths were known."
 class ZooState:
     """The fold of the log for one zoo: ``apply`` is its only way to change.
 
-    ``rule`` makes verdicts of labels; ``requests`` counts the decided requests of each service
-    level, ``taught`` the lessons of each batch; ``use`` is of the recent prompts. ``estimators``
-    are in the order of the candidates; ``catalog`` says which of them are there. ``durations`` are
-    of each candidate's calls, ``limits`` the queues beside alpha. ``turns`` counts the requests of
-    each service level that are counted with the first one of their conversation, and ``credits``
-    remembers who earned the verdict on it.
+    ``rule`` chooses verdicts among labels; ``requests`` counts the decided requests of each service
+    level, ``taught`` the lessons of each batch; ``use`` is expected of the recent prompts.
+    ``estimators`` are in the order of the candidates; ``catalog`` holds which of them are present.
+    ``durations`` are of each candidate's calls, ``limits`` the queues of limits in addition to
+    alpha. ``turns`` counts, by service level, the requests counted with the first one of their
+    conversation, and ``credits`` keeps the shares by which the verdict on it was learned.
     """
 
     encoder: str
@@ -135,12 +135,12 @@ class ZooState:
         self.durations = {name: Durations() for name in self.estimators}
 
     def counted(self, level: str) -> int:
-        """Count what the promise of a service level counts: requests, or conversations."""
+        """Return the number of requests, or conversations, that a level's promise counts."""
         return self.requests[level] - self.turns[level]
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Every candidate that something is learned of."""
+        """Every candidate with a learned state."""
         return tuple(self.estimators)
 
     def apply(self, entry: Entry) -> None:
@@ -165,8 +165,8 @@ class ZooState:
                 self._change(entry)
 
     def become(self, candidates: Sequence[str]) -> None:
-        """Have these candidates: the others are forgotten, and new ones come last, knowing
-        nothing."""
+        """Set the candidates: others are forgotten, and new ones are appended without any
+        knowledge."""
         for name in [each for each in self.estimators if each not in candidates]:
             self._forget(name)
         for name in candidates:
@@ -175,7 +175,7 @@ class ZooState:
         self._see_use()
 
     def _change(self, entry: CandidateChanged) -> None:
-        """Fold in that a candidate came or went. One that comes anew knows what it knew."""
+        """Fold a change of a candidate in. One that comes back keeps what was learned."""
         is_known = entry.candidate in self.estimators
         if entry.change is Change.GONE and not is_known:
             return
@@ -208,7 +208,7 @@ class ZooState:
         self.policy.remove(candidate)
 
     def _see_use(self) -> None:
-        """Expect anew what the recent prompts would use: of other candidates."""
+        """Compute the expected use of the recent prompts again, for the changed candidates."""
         recent = self.policy.recent
         if recent is None or recent.version == 0:
             self.use = ExpectedUse.none_yet(len(self.estimators))
@@ -216,7 +216,7 @@ class ZooState:
             self.use = ExpectedUse.of(recent, self.lengths, list(self.estimators.values()))
 
     def _teach(self, entry: Taught) -> None:
-        """Fold a lesson in as a call that ended and its label, of no request."""
+        """Fold a lesson in as an ended call and its label, without a request."""
         self.taught[entry.batch] += 1
         if not self._can_teach(entry.example):
             return
@@ -246,8 +246,8 @@ class ZooState:
             self._learn(entry.example, entry.call_id, verdict, None)
 
     def _multiple(self, estimator: TokenEstimator, example: Example | None, tokens: float) -> float:
-        """Return how many times as long as on an average prompt the answer was expected to be: the
-        means are of average prompts. The prompt teaches."""
+        """Return the expected length of the answer relative to that for an average prompt (the
+        means are of average prompts), and learn from the prompt."""
         if not self._can_teach(example) or not example.prompt.is_read:
             return 1.0
         place, prompt = self._places[example.candidate], example.prompt
@@ -258,8 +258,8 @@ class ZooState:
         return expected
 
     def _label(self, entry: Labelled) -> None:
-        """Fold a label in; only what changes the verdict counts: a judge's word after the user's
-        does not."""
+        """Fold a label in; it counts only if it changes the verdict: a judge's label after the
+        user's does not."""
         before = self.rule.counting(entry.earlier, is_failed=entry.is_failed)
         now = self.rule.counting((*entry.earlier, entry.given), is_failed=entry.is_failed)
         if now is None:
@@ -277,8 +277,8 @@ class ZooState:
             self._learn(entry.example, entry.call_id, verdict, previous)
 
     def _credit(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
-        """Let all who served a conversation learn the verdict on it, each by its share. One that
-        was judged before it went on was earned by the model of its first request."""
+        """Let all models that served a conversation learn its verdict, each by its share. A verdict
+        from before its second turn was learned by the model of its first request alone."""
         if entry.example is None:
             return
         first, before = entry.example.candidate, dict[str, float]()
@@ -310,14 +310,13 @@ class ZooState:
         return {name: place for place, name in enumerate(self.estimators)}
 
     def _may_judge(self, example: Example | None) -> TypeGuard[Example]:
-        """Return whether its verdict tells what the candidate is worth to requests that may go
-        elsewhere. Of a forced one it does not: the hard requests that only one can take would make
-        that one look bad, or the easy ones good."""
+        """Tell whether its verdict measures the candidate for requests that others could take. A
+        forced one's does not: the hard requests that only one candidate can take would make it look
+        bad, or easy ones good."""
         return self._can_teach(example) and not example.is_forced
 
     def _can_teach(self, example: Example | None) -> TypeGuard[Example]:
-        """Tell whether the example is of a candidate that there is, under the encoder that is in
-        use."""
+        """Tell whether the example is of a known candidate, under the encoder in use."""
         return (
             example is not None
             and example.candidate in self.estimators

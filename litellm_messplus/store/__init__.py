@@ -1,2 +1,2 @@
-"""The log of requests, calls and labels, and snapshots of its fold. Knows the records, not who
-writes them."""
+"""The log of requests, calls and labels, and snapshots of its fold. Depends on the records, not on
+their writers."""

@@ -1,5 +1,5 @@
-"""Calls that have ended: who wrote an answer, what those of all workers used, and who answered the
-newest requests of conversations."""
+"""Ended calls: which model wrote an answer, what the calls of all workers used, and which models
+answered the newest requests of conversations."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,15 +12,15 @@ from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import calls, conversation_key, requests
 
-# Who wrote an answer, by the id that it went out with.
+# The model that wrote an answer, by its response id.
 
 Columns = tuple[str | None, str | None, str | None]
 """Candidate, deployment and model."""
 
 
 async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | None:
-    """Find who answered the zoo's newest call that a model answered with that id: repetitions are
-    passed over."""
+    """Find which model answered the zoo's newest call with that response id; answers repeated from
+    LiteLLM's cache are skipped."""
     query = (
         select(calls.c.candidate, calls.c.deployment_id, calls.c.model)
         .join(requests, requests.c.request_id == calls.c.request_id)
@@ -38,7 +38,7 @@ async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | N
     return None if found is None else (found.candidate, found.deployment_id, found.model)
 
 
-# What the calls of all workers used, and when, for the energy that they took.
+# What the calls of all workers used, and when, from which their energy is estimated.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class EndedCall:
 
     @classmethod
     def of(cls, call: Any) -> "EndedCall | None":
-        """Read it from a record or a row; None where what it used or when it ran is unknown."""
+        """Read it from a record or a row; None if its usage or its times are unknown."""
         known = (call.deployment_id, call.prompt_tokens, call.completion_tokens, call.seconds)
         if None in known:
             return None
@@ -74,7 +74,7 @@ _USED = ("deployment_id", "ended_at", "seconds", "prompt_tokens", "completion_to
 
 
 async def ended_calls(engine: AsyncEngine, after: int) -> list[Logged]:
-    """Read those at positions above ``after`` that used something, in the order of the log."""
+    """Read the ended calls at positions above ``after`` with known usage, in log order."""
     own = calls.c
     query = (
         select(own.position, own.call_id, *(own[name] for name in _USED))
@@ -86,14 +86,14 @@ async def ended_calls(engine: AsyncEngine, after: int) -> list[Logged]:
     return [Logged(row.position, row.call_id, call) for row, call in found if call is not None]
 
 
-# Lines of conversations: the key of their digests, and who answered their newest requests.
+# Lines of conversations: the key of their digests, and which models answered them last.
 
 MOST = 2_000
-"""Calls that are read at once, the newest."""
+"""The most calls read at once; the newest are read."""
 
 
 class ToldLine(NamedTuple):
-    """A served call of a request in a line, as it is logged."""
+    """A served call of a request in a line, as logged."""
 
     zoo: str
     conversation: str
@@ -112,7 +112,7 @@ class ToldLine(NamedTuple):
 
 
 async def told_lines(engine: AsyncEngine, after: int, upto: int) -> list[ToldLine]:
-    """Read the answered calls of lines at positions in (after, upto], the oldest first."""
+    """Read the answered calls of lines at positions in (after, upto], oldest first."""
     columns = ((requests.c if name in requests.c else calls.c)[name] for name in ToldLine._fields)
     query = (
         select(*columns)
@@ -132,9 +132,9 @@ async def told_lines(engine: AsyncEngine, after: int, upto: int) -> list[ToldLin
 
 
 async def read_conversation_key(database: AsyncEngine) -> bytes:
-    """Read the key that the migration drew.
+    """Read the random key that the migration generated.
 
-    Raises sqlalchemy.exc.SQLAlchemyError where the database does not answer, or has none.
+    Raises sqlalchemy.exc.SQLAlchemyError if the database does not answer, or has no key.
     """
     async with database.connect() as connection:
         found = (await connection.execute(select(conversation_key.c.key))).scalar_one()

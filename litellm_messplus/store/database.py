@@ -1,4 +1,4 @@
-"""Opening the database: the engine, and the migrations up to this code's version."""
+"""Opening the database: the engine, and the migrations to this version's schema."""
 
 import asyncio
 import os
@@ -37,15 +37,15 @@ from litellm_messplus.store import schema
 
 # Whether the file of a SQLite database is still the one that was opened.
 #
-# SQLite goes on writing to a file that was deleted or replaced, into nothing that anybody will
-# read: an acknowledged verdict would be lost with the process.
+# SQLite goes on writing to a file that was deleted or replaced, which nothing will ever read: an
+# acknowledged verdict would be lost with the process.
 
 KEY = "database_file"
-"""Where a connection keeps it."""
+"""The key in a connection's ``info`` that holds its `DatabaseFile`."""
 
 
 class DatabaseFileGoneError(MessplusError, OSError):
-    """The database's file is not there any more, or another one is in its place."""
+    """The database file was deleted or replaced."""
 
 
 class DatabaseFile:
@@ -57,8 +57,8 @@ class DatabaseFile:
         self._identity: tuple[int, int] | None = None
 
     def opened(self, connection: DBAPIConnection) -> None:
-        """Note that a connection to it was opened: the first one says which file it is. Raises
-        DatabaseFileGoneError where that file is no longer there, because SQLite then makes an empty
+        """Note that a connection was opened; the first one defines the file. Raises
+        DatabaseFileGoneError if that file is no longer there, because SQLite then creates an empty
         one."""
         cursor = connection.cursor()
         cursor.execute("PRAGMA database_list")
@@ -70,7 +70,7 @@ class DatabaseFile:
         self.check()
 
     def check(self) -> None:
-        """Raise DatabaseFileGoneError where what is at the path now is not what was opened."""
+        """Raise DatabaseFileGoneError if the file at the path is not the one that was opened."""
         if self._path is None:
             return
         now = self._now()
@@ -89,21 +89,21 @@ class DatabaseFile:
         return found.st_dev, found.st_ino
 
 
-# What a database refuses for ever, and what it only cannot take now.
+# Permanent and temporary errors of the database.
 
 AWAY = ("08", "53", "57")
 """Classes of Postgres's SQLSTATE: no connection, no resources, an operator's intervention."""
 
 
 def is_the_databases(error: Exception) -> bool:
-    """Tell whether it comes from the database. asyncpg raises errors of its own."""
+    """Tell whether the error comes from the database. asyncpg raises errors of its own."""
     if isinstance(error, SQLAlchemyError | OSError | BrokenLogError):
         return True
     return hasattr(error, "sqlstate")
 
 
 def is_away(error: BaseException) -> bool:
-    """Tell whether the database does not answer now, rather than never as it is."""
+    """Tell whether the database is only temporarily unavailable."""
     found: Any = getattr(error, "orig", None) or error
     sqlstate = getattr(found, "sqlstate", None)
     if sqlstate is not None:
@@ -114,12 +114,12 @@ def is_away(error: BaseException) -> bool:
 
 
 def is_the_records_fault(error: Exception) -> bool:
-    """Tell whether the database will never take the record, rather than not now."""
+    """Tell whether the database will never accept the record, as opposed to not now."""
     if not isinstance(error, DBAPIError):
-        # TimeoutError is the first
+        # TimeoutError is an OSError
         return not isinstance(error, OSError | NoConnectionFreeError | BrokenLogError)
     sqlstate = getattr(error.orig, "sqlstate", None)
-    if sqlstate is not None:  # Postgres, which says it: data exceptions, violated constraints
+    if sqlstate is not None:  # Postgres: data exceptions, violated constraints
         return str(sqlstate)[:2] in ("22", "23")
     if isinstance(error, IntegrityError | DataError):
         return True
@@ -135,13 +135,13 @@ POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
 
 
 def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
-    """Create an engine for the running event loop, with at most so many ``connections``.
+    """Create an engine for the running event loop, with at most ``connections`` connections.
 
-    Its errors do not show what was to be written, which may be a user's words: they go to the
-    proxy's log.
+    Its errors, which go to the proxy's log, do not show the values written: they may be a user's
+    text.
 
-    Raises ConfigurationError for a URL that is none, of another driver or of one that is not
-    installed, or of a database in memory. Opens nothing.
+    Raises ConfigurationError for an invalid URL, an unsupported driver or one that is not
+    installed, and a database in memory. Opens no connection.
     """
     try:
         parsed = make_url(url)
@@ -155,7 +155,7 @@ def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
             SETTING, url, "a file: each connection would have a memory of its own, and each restart"
         )
     pool = {}
-    if connections is not None:  # to read: a connection that a restart has cut is replaced
+    if connections is not None:  # for reading: replaces connections lost in a restart
         pool = {"pool_size": connections, "max_overflow": 0, "pool_pre_ping": True}
     try:
         engine = create_async_engine(url, hide_parameters=True, **pool)
@@ -192,15 +192,15 @@ def _prepare_sqlite(
 
 
 def _masked(url: str) -> str:
-    """Mask whatever was given, so that no password is in it."""
+    """Mask the password in the URL, valid or not."""
     return re.sub(r":[^:/@]*@", ":***@", url)
 
 
 async def migrate(engine: AsyncEngine) -> None:
     """Bring the schema to this code's version; the workers of one proxy take turns.
 
-    Raises ConfigurationError where the database cannot be opened, or its schema is not the code's
-    after that, in which case nothing has changed; DatabaseAwayError where it does not answer now.
+    Raises ConfigurationError if the database cannot be opened, or its schema then differs from the
+    code's (nothing is changed), and DatabaseAwayError if it does not answer now.
     """
     with explained(engine):
         if engine.dialect.name == "sqlite":
@@ -212,9 +212,9 @@ async def migrate(engine: AsyncEngine) -> None:
 
 @contextmanager
 def explained(engine: AsyncEngine) -> Iterator[None]:
-    """Tell of the database's errors at a start in one message: what is wrong, and what to do.
+    """Turn the database's errors at a start into one message: what is wrong, and what to do.
 
-    Raises ConfigurationError, DatabaseAwayError where the database does not answer now.
+    Raises ConfigurationError, and DatabaseAwayError if the database does not answer now.
     """
     try:
         yield
@@ -235,8 +235,8 @@ def _unusable(engine: AsyncEngine, error: Exception) -> ConfigurationError:
 
 
 async def _allow_readers_beside_a_writer(engine: AsyncEngine) -> None:
-    """Switch to WAL, which a file keeps. SQLite refuses the change at once, without waiting its
-    busy time, while another worker makes it too."""
+    """Switch the file to WAL, which persists. SQLite refuses the change at once, without its busy
+    timeout, while another worker makes the same change."""
     deadline = time.monotonic() + BUSY_MILLISECONDS / 1000
     while True:
         try:

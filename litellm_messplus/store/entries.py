@@ -1,9 +1,9 @@
 """Reading the log back as entries of the fold.
 
-An entry at a position says only what was known at that position: a label that came before its
-call ended has no candidate yet, and the call's own entry brings the label along. So a log read in
-one piece, or in many, at any later time, folds into the same state. Which of a call's labels
-counts is not decided here: entries bring the newest of each source that was known."""
+An entry holds only what was known at its position: a label logged before its call ended has no
+candidate yet, and the call's own entry carries the label. So a log read in one piece or in many, at
+any later time, folds into the same state. Which of a call's labels counts is not decided here:
+entries carry the newest known label of each source."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
@@ -52,8 +52,8 @@ from litellm_messplus.store.tables import calls, candidate_events, labels, lesso
 from litellm_messplus.switching.modes import Trial
 
 PAGE = 500
-"""Positions read at once, which bounds the memory that a long log takes, and how long the event
-loop is kept: with 2,000 it was 40 ms."""
+"""Positions read at once: bounds the memory for a long log, and the time that the event loop is
+blocked (40 ms with 2,000)."""
 
 
 Kinds = Collection[type[Record]]
@@ -63,8 +63,8 @@ EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord, Candi
 async def read_entries(
     engine: AsyncEngine, after: int, upto: int, kinds: Kinds = EVERY_KIND
 ) -> AsyncIterator[Entry]:
-    """Yield the entries at positions in (after, upto], in order; ``kinds`` are those that are
-    there."""
+    """Yield the entries at positions in (after, upto], in order; ``kinds`` are the kinds of records
+    to read."""
     async with engine.connect() as connection:
         for start in range(after, upto, PAGE):
             for entry in await _page(connection, start, min(start + PAGE, upto), kinds):
@@ -95,7 +95,7 @@ async def _rows(
 async def _judged(
     connection: AsyncConnection, after: int, upto: int, kinds: Kinds
 ) -> list[Settled | Labelled]:
-    """Read calls and labels, each with the labels that came before it."""
+    """Read calls and labels, each with the earlier labels on its call."""
     ended: Sequence[Row[Any]] = ()
     said: Sequence[Row[Any]] = ()
     if CallRecord in kinds:
@@ -126,12 +126,12 @@ def _of(table: Table, *names: str) -> list[Column[Any]]:
 
 
 def _facet(kind: type) -> list[Column[Any]]:
-    """Return the columns of a facet of requests."""
+    """Return the columns of requests that hold a facet."""
     return _of(requests, *(each.name for each in columns_of(kind)))
 
 
 PROMPT = ("encoder", "features", "surface", "surface_version", "is_exploration")
-"""The columns of a request that make an example, beside the facet of its gates."""
+"""The columns of a request that make an example, in addition to the `Gated` facet."""
 
 
 def _decided_query(after: int, upto: int) -> Select[Any]:
@@ -222,13 +222,13 @@ def _limited(call: Any, request: Any) -> LimitedCall:
 
 
 def _is_new(call: Any) -> bool:
-    """Tell whether a model answered, and LiteLLM's cache did not repeat an answer: that taught when
-    it was new. Of a call that has not ended, nobody knows yet."""
+    """Tell whether a model wrote the answer, not LiteLLM's cache: a repeated answer taught when it
+    was new. False for a call that has not ended."""
     return bool(call.status == CallStatus.SUCCESS and not call.is_cache_hit)
 
 
 def _label_query(after: int, upto: int) -> Select[Any]:
-    """Query labels, each with its call, if that had ended by then."""
+    """Query labels, each with its call if that had ended before the label."""
     ended = and_(calls.c.call_id == labels.c.call_id, calls.c.position < labels.c.position)
     return (
         select(
@@ -253,7 +253,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
     trial, gated = rebuilt(Trial, found._mapping), _gated(found)
     sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
     author = found.candidate if _is_new(found) else None
-    if author is None and shares and not is_failed:  # others served on, and earned their share
+    if author is None and shares and not is_failed:  # later turns had other models
         author = shares[0][0]
     return Labelled(
         position=found.position,
@@ -275,7 +275,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
 
 
 def _sampled(label: Given, probability: float | None) -> Given:
-    """Weigh a label on a call that was itself drawn."""
+    """Multiply a label's sampling probability by that with which its call was drawn."""
     if probability is None:
         return label
     return label._replace(probability=(label.probability or 1.0) * probability)
@@ -328,7 +328,7 @@ def _example(candidate: str | None, request: Any) -> Example | None:
     )
 
 
-# What a record that was just written has as it is, a row has as the database keeps it.
+# A record that was just written holds these as Python values, a row as the database stores them.
 
 
 def _gated(request: Any) -> Gated | None:
@@ -348,24 +348,24 @@ def _surface(found: Any) -> Surface | None:
     return logged_surface(found.surface, found.surface_version)
 
 
-# What this process wrote, as entries without reading it back, which took the event loop nearly as
-# long as writing. It is left out where the entries can only be what `read_entries` would give: a
-# test holds the two to each other.
+# Entries of the records that this process wrote. Reading them back took the event loop nearly as
+# long as writing; it is skipped when the entries must equal those of `read_entries`, which a test
+# checks.
 
 REMEMBERED = 4096
-"""Requests, the newest; a call that ends later is read back."""
+"""The number of newest requests kept; the call of an older request is read back."""
 
 
 class RecentRequests:
-    """Requests written here, and the calls that were labelled before they ended, by anybody."""
+    """Requests written by this process, and calls labelled by any process before they ended."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._requests: Bounded[str, RequestRecord] = Bounded(remembered)
         self._labelled_early: Bounded[str, None] = Bounded(remembered)
 
     def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
-        """Make the entries of records at the positions after ``before``; None where the log must be
-        asked: for a label, and for a call of a request that is not remembered, or that was labelled
+        """Make the entries of records at the positions after ``before``; None if the log must be
+        read: for a label, for a call of a request that is no longer kept, and for a call labelled
         early."""
         found: list[Entry] = []
         for position, record in enumerate(records, start=before + 1):
@@ -385,6 +385,6 @@ class RecentRequests:
         return found
 
     def saw(self, entry: Entry) -> None:
-        """Note an entry that was read from the log, whoever wrote it."""
+        """Note an entry read from the log, of any process."""
         if isinstance(entry, Labelled) and entry.example is None:
             self._labelled_early[entry.call_id] = None

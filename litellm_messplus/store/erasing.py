@@ -1,8 +1,8 @@
-"""Erasing what says whose requests are, and what was in them: their rows stay, as anybody's.
+"""Erasing the owner and the content of requests: their rows stay, anonymous.
 
-The fold reads some of it: the features and the surface of a prompt, from which a label teaches. So
-a request is erased where the base of its zoo stands for all that is logged about it, and no fold
-reads its rows again. What comes later finds no features, whoever reads it and whenever.
+The fold reads some of that: the features and the surface of a prompt, from which a label teaches.
+So a request is erased only once the base of its zoo covers all that is logged about it, and no fold
+reads its rows again. Later records about it find no features, in every later read.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from litellm_messplus.store.snapshots import Base, replace_bases
 from litellm_messplus.store.tables import calls, gradings, labels, requests
 
 CHUNK = 100
-"""Requests erased in one transaction: labels wait for it."""
+"""Requests erased in one transaction, for which writers of labels wait."""
 ERASED = {
     requests: {
         **dict.fromkeys(("key_hash", "key_alias", "team_id", "user_id", "end_user", "tags")),
@@ -30,13 +30,13 @@ ERASED = {
     labels: dict.fromkeys(("comment",)),
     gradings: dict.fromkeys(("error",)),
 }
-"""What columns hold afterwards. Ids of our own, numbers and names of models stay."""
+"""The values of the erased columns. The plugin's own ids, numbers and names of models stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of requests: a key, by its hash or its alias, or a user, of the key or as clients
-    named them."""
+    """The owner of requests: a key, by its hash or alias, or a user, by the key's user id or by the
+    end user that clients sent."""
 
     key: str | None = None
     user: str | None = None
@@ -50,13 +50,13 @@ class Owner:
 
 
 Chunk = Sequence[Row[Any]]
-"""Requests: their id, position, zoo and time."""
+"""Requests: id, position, zoo and time of each."""
 Reached = Mapping[str, Base]
-"""By zoo, the state that can stand for what is erased."""
+"""The state that can replace the erased rows, by zoo."""
 
 
 async def chunks(engine: AsyncEngine, owner: Owner) -> AsyncIterator[Chunk]:
-    """Yield the requests of the owner, in the order of the log."""
+    """Yield the requests of the owner, in log order."""
     own, after = requests.c, 0
     while True:
         query: Select[Any] = select(own.request_id, own.position, own.zoo, own.created_at)
@@ -70,8 +70,8 @@ async def chunks(engine: AsyncEngine, owner: Owner) -> AsyncIterator[Chunk]:
 
 
 async def keep(engine: AsyncEngine, bases: Sequence[Base]) -> bool:
-    """Let these states stand for the log before them; False where one was taken away since it was
-    read, and nothing is written."""
+    """Store these states as the bases of their zoos; False, with nothing written, if one was
+    deleted since it was read."""
     async with engine.begin() as connection:
         await log.lock(connection)
         if not await are_kept(connection, bases):
@@ -81,7 +81,7 @@ async def keep(engine: AsyncEngine, bases: Sequence[Base]) -> bool:
 
 
 async def erasable(connection: AsyncConnection, chunk: Chunk, reached: Reached) -> list[str]:
-    """Find the requests about which the state of their zoo holds everything."""
+    """Find the requests whose records are all included in the state of their zoo."""
     last = {row.request_id: row.position for row in chunk}
     for table in (calls, labels):
         newest = (
@@ -99,10 +99,10 @@ async def erasable(connection: AsyncConnection, chunk: Chunk, reached: Reached) 
 
 
 async def erase(engine: AsyncEngine, chunk: Chunk, reached: Reached) -> list[str]:
-    """Erase those, and return their ids. Under the log's lock, so that nothing is added to one
-    between the look and the change."""
+    """Erase the erasable requests and return their ids. Holds the log's lock, so that no record
+    about one is added between the check and the update."""
     async with engine.begin() as connection:
-        if connection.dialect.name == "sqlite":  # which would leave the bytes in free room
+        if connection.dialect.name == "sqlite":  # which would leave the bytes in free pages
             await connection.exec_driver_sql("PRAGMA secure_delete = ON")
         await log.lock(connection)
         found = await erasable(connection, chunk, reached)
@@ -113,8 +113,8 @@ async def erase(engine: AsyncEngine, chunk: Chunk, reached: Reached) -> list[str
 
 
 async def empty_wal(engine: AsyncEngine) -> None:
-    """Write SQLite's log of writes back into its file, as far as no reader needs it: the former
-    bytes are in it."""
+    """Write SQLite's write-ahead log back into its file, as far as no reader needs it: it still
+    holds the erased bytes."""
     if engine.dialect.name == "sqlite":
         async with engine.connect() as connection:
             await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""Looking requests, calls and labels up: by any id that a client may hold, one or many at once."""
+"""Looking up requests, calls and labels by any id that a client may hold, one or many at once."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -35,17 +35,17 @@ from litellm_messplus.store.tables import (
 )
 
 KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()
-"""Pruned requests are gone, also while their rows are still being deleted."""
+"""The condition that a request is not pruned: pruned rows may still be there until deleted."""
 MOST_LABELS = 200
-"""Of a request, those that are shown: the newest."""
+"""The most labels of a request that are shown; the newest are."""
 SHOWN_CHANGES = 100
-"""Changes of candidates that are shown, the newest."""
+"""The most changes of candidates that are shown; the newest are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A request that an id belongs to, whose it is, and which promise it counts towards, with which
-    other one where that stands for its conversation."""
+    """A request that an id belongs to, the key that sent it, and the promise it counts towards;
+    ``counted_with`` is the first request of its conversation, if that stands for all of it."""
 
     request_id: str
     key_hash: str | None
@@ -58,9 +58,9 @@ async def find(
     engine: AsyncEngine, given: str, key_hash: str | None = None, session: str | None = None
 ) -> Found | None:
     """Find the newest request whose own id, LiteLLM call id or response id is ``given``, or whose
-    session has that digest: of that key where one is given, else of any.
+    session has the digest ``session``: of one key if given, else of any.
 
-    All but the first may repeat: clients set them, or independent servers do.
+    All but the own id may repeat: clients or independent servers set them.
     """
     given = storable(given)
     answered = select(calls.c.request_id).where(
@@ -85,7 +85,7 @@ async def find(
 async def arrived_ids(
     engine: AsyncEngine, expected: Collection[str], after: int, upto: int
 ) -> set[str]:
-    """Find those of the expected ids that the log holds at positions in (after, upto]."""
+    """Find which of the expected ids the log holds at positions in (after, upto]."""
     in_requests = (requests.c.position > after, requests.c.position <= upto)
     in_calls = (calls.c.position > after, calls.c.position <= upto)
     query = union(
@@ -100,7 +100,7 @@ async def arrived_ids(
 
 
 async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
-    """Tell whether the log holds that call, as one of that request."""
+    """Tell whether the log holds that call of that request."""
     query = select(calls.c.call_id).where(
         calls.c.call_id == call_id, calls.c.request_id == request_id
     )
@@ -110,7 +110,7 @@ async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One request with its calls and its newest labels, as rows; ``outcome`` sums them up."""
+    """One request with its calls and newest labels, as rows; ``outcome`` summarises them."""
 
     request: RowMapping
     outcome: RowMapping
@@ -119,7 +119,7 @@ class History:
 
 
 async def history(engine: AsyncEngine, request_id: str) -> History | None:
-    """Read what is logged about a request; None for an id that is not ours."""
+    """Read what is logged about a request; None for an unknown id."""
     async with engine.connect() as connection:
 
         async def rows(query: Any) -> list[RowMapping]:
@@ -165,14 +165,14 @@ async def newest_changes(
     ]
 
 
-# What users have said of one call so far.
+# The feedback on one call so far.
 
 
 @dataclass(frozen=True, slots=True)
 class CallVerdicts:
-    """The feedback on a call: ``given`` is how many verdicts there are, no more than were asked
-    for. The newest one's value, weight and comment; and the value and time of the one that counts,
-    where one does."""
+    """The feedback on a call: ``given`` is the number of verdicts, at most the number requested.
+    Value, weight and comment are of the newest; ``counting`` and ``counted_at`` are value and time
+    of the one that counts, if any."""
 
     given: int
     value: float | None = None
@@ -182,14 +182,14 @@ class CallVerdicts:
     counted_at: datetime | None = None
 
     def say(self, value: float, comment: str | None) -> bool:
-        """Tell whether the newest says just that; a comment that is left out says nothing else."""
+        """Tell whether the newest has this value and comment; a missing comment matches any."""
         return value == self.value and (comment is None or storable(comment) == self.comment)
 
 
 async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVerdicts:
-    """Read the feedback on a call, the newest ``most`` of it.
+    """Read the newest ``most`` verdicts of users on a call.
 
-    Raises SQLAlchemyError where the database does not answer.
+    Raises SQLAlchemyError if the database does not answer.
     """
     columns = (labels.c.value, labels.c.weight, labels.c.created_at)
     of_call = (labels.c.call_id == call_id, labels.c.source == LabelKind.FEEDBACK)
@@ -212,11 +212,11 @@ async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVer
     )
 
 
-# Which calls many ids mean at once, and what lies on these calls already.
+# The calls that many ids refer to, and the labels that are already on them.
 
 
 class Target(NamedTuple):
-    """A call that an id means, and which promise its request counts towards."""
+    """A call that an id refers to, and the promise that its request counts towards."""
 
     call_id: str
     request_id: str
@@ -225,8 +225,8 @@ class Target(NamedTuple):
 
 
 async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, set[Target]]:
-    """Find, by id, every call that it means: as the request's own id or LiteLLM's call id the one
-    that the user saw, as a response id the call that gave the response."""
+    """Find every call that each id refers to: the served call for a request's own id or LiteLLM's
+    call id, the call that gave the response for a response id."""
     found: dict[str, set[Target]] = defaultdict(set)
     for some in in_parts(ids):
         for query in _queries(some):
@@ -237,7 +237,7 @@ async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, 
 
 
 async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dict[str, int]:
-    """Count the labels of each call that has any."""
+    """Count the labels of each call that has some."""
     found: dict[str, int] = {}
     for some in in_parts(call_ids):
         query = (
@@ -250,7 +250,7 @@ async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dic
 
 
 async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) -> set[str]:
-    """Find those of the ids that the log holds a label under."""
+    """Find which of these label ids the log holds."""
     found: set[str] = set()
     for some in in_parts(label_ids):
         query = select(labels.c.label_id).where(labels.c.label_id.in_(some))
@@ -259,8 +259,8 @@ async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) ->
 
 
 def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
-    """Yield queries that answer with the id, the call's where it is another than the served one,
-    and the request. The first one of a conversation stands for those that are counted with it."""
+    """Yield queries for the id, the call's id (NULL for the served call), and the request. The
+    first request of a conversation stands for those that are counted with it."""
     for column in (requests.c.request_id, requests.c.litellm_call_id):
         yield select(column, null(), *_of_request()).where(column.in_(ids), KEPT)
     answered = calls.c.response_id

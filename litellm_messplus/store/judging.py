@@ -1,5 +1,5 @@
-"""What labels cost, and how far judges can be believed: who agrees with users, and which place they
-prefer, of the newest gradings. Runs alike on SQLite and Postgres."""
+"""What labels cost, and how reliable judges are: their agreement with users and their position
+bias, over the newest gradings. The same queries run on SQLite and Postgres."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, Preferred, is_before
 from litellm_messplus.store.tables import grading_sums, gradings, request_sums, requests
 
-# What judges and users said of the same calls.
+# Verdicts of judges and users on the same calls.
 
 AGREEMENT_WINDOW = 1000
-"""The newest calls that both judged: an old rubric, or an old model, is forgotten."""
+"""The number of newest calls judged by both: an old rubric or model is forgotten."""
 LOOKED_AT = 3_000
-"""The newest gradings, of all zoos, among which those calls are looked for: so many users answer
-that they are found there, and however long the log is, no more of it is read."""
+"""The number of newest gradings, of all zoos, searched for those calls: users judge often enough
+for them to be found there, and the cost does not grow with the log."""
 SATISFIED = 0.5
 LABELS = table(
     "current_labels", *map(column, ("call_id", "request_id", "created_at", "kind", "value"))
 )
-"""The view, as far as it is read here. Labels of weight 0 are in it: what does not count is
-measured on."""
+"""The columns of the view that are read here. It includes labels of weight 0: agreement is measured
+on them too."""
 
 
 async def agreements(
     connection: AsyncConnection, window: int = AGREEMENT_WINDOW
 ) -> dict[tuple[str, str], Agreement]:
     """Read the agreements by zoo and judge (the model group), over the newest ``window`` calls of
-    each among the newest ``LOOKED_AT`` gradings; a pair without such calls is left out."""
+    each among the newest ``LOOKED_AT`` gradings; pairs without such calls are omitted."""
     judged, said = LABELS.alias("judged"), LABELS.alias("said")
     graded = _newest(LOOKED_AT, gradings.c.status == "graded")
     each = (requests.c.zoo, graded.c.judge)
@@ -76,21 +76,21 @@ def agreement_counts(judge: Any, user: Any) -> list[Any]:
 
 
 def count_where(condition: Any) -> Any:
-    """Count the rows that meet it."""
+    """Count the rows that meet the condition."""
     return func.sum(case((condition, 1), else_=0))
 
 
-# Which place the answers had that judges preferred.
+# The position of the answers that judges preferred.
 
 PREFERENCE_WINDOW = 1000
-"""The newest comparisons of each judge: an old model is forgotten."""
+"""The number of newest comparisons of each judge: an old model is forgotten."""
 
 
 async def preferences(
     connection: AsyncConnection, window: int = PREFERENCE_WINDOW
 ) -> dict[tuple[str, str], PositionBias]:
-    """Count which places each judge preferred, by zoo and judge, over its newest ``window``
-    comparisons among the newest ``LOOKED_AT`` gradings; those without any are left out."""
+    """Count the positions that each judge preferred, by zoo and judge, over its newest ``window``
+    comparisons among the newest ``LOOKED_AT`` gradings; judges without any are omitted."""
     newest = _newest(LOOKED_AT)
     each = (requests.c.zoo, newest.c.judge)
     place = func.row_number().over(partition_by=each, order_by=newest.c.position.desc())
@@ -114,17 +114,17 @@ async def preferences(
     return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
 
 
-# What labels cost beside what is saved, from the tables of sums: they know every worker's, and
-# requests that have left the log.
+# What labels cost and what routing saves, from the tables of sums, which include every worker's
+# requests and those pruned from the log.
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCosts:
-    """Costs of one zoo. ``unseen`` is what calls cost that no user saw, in the zoo's unit: they are
-    made to be labelled; ``judging`` is in dollars. ``saved`` is what routing saved against always
-    calling the largest: the sum over the promises, of which nothing that was served as before is
-    part. Those ``_today`` are of one day (UTC), as is ``largest_today``, what the largest alone
-    would have cost; ``largest_before`` is that of the day before."""
+    """Costs of one zoo. ``unseen`` is the cost of calls that no user saw, made to be labelled, in
+    the zoo's unit; ``judging`` is in dollars. ``saved`` is what routing saved against always
+    calling the largest: the sum over the promises, without requests served as before. Those
+    ``_today`` are of one day (UTC), as is ``largest_today``, the cost of the largest alone;
+    ``largest_before`` is that of the day before."""
 
     requests: int = 0
     saved: float = 0.0
@@ -139,7 +139,7 @@ class LabelCosts:
 async def label_costs(
     connection: AsyncConnection, today: date, yesterday: date
 ) -> dict[str, LabelCosts]:
-    """Read the costs by zoo; zoos without a request are left out."""
+    """Read the costs by zoo; zoos without a request are omitted."""
     of = grading_sums.c
     judging = (func.sum(of.cost), func.sum(case((of.day == today, of.cost))))
     query = select(of.zoo, *(func.coalesce(each, 0.0) for each in judging)).group_by(of.zoo)
@@ -170,7 +170,7 @@ async def label_costs(
 
 
 async def first_asked(connection: AsyncConnection, zoo: str, today: date) -> datetime | None:
-    """Find when the zoo was first asked on that day (UTC)."""
+    """Find the time of the zoo's first request on that day (UTC)."""
     query = (
         select(requests.c.created_at)
         .where(
@@ -184,19 +184,18 @@ async def first_asked(connection: AsyncConnection, zoo: str, today: date) -> dat
 
 
 async def sampled_on(connection: AsyncConnection, day: date) -> dict[str, float]:
-    """Read what unseen calls cost on a day, by zoo, of requests that were served as before."""
+    """Read the cost of unseen calls on a day, by zoo, for requests that were served as before."""
     found = request_sums.c
     is_before = (found.day == day) & found.service_level.endswith(BEFORE_SUFFIX)
     sampled = await tallies(connection, "zoo", source=request_sums, where=is_before)
     return {zoo: tally.exploration_cost for (zoo,), tally in sampled.items()}
 
 
-# What grading has cost: the budget of a day starts from here, whatever ended the process.
+# The cost of grading so far, from which a day's budget continues after a restart.
 
 
 async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
-    """Read, by zoo, what was spent on a day (UTC), whichever model graded; zoos without are left
-    out."""
+    """Read what all judges spent on a day (UTC), by zoo; zoos without gradings are omitted."""
     start = datetime.combine(day, time.min, tzinfo=UTC)
     query = (
         select(requests.c.zoo, func.count(), func.coalesce(func.sum(gradings.c.cost), 0.0))

@@ -1,5 +1,4 @@
-"""Which keys ask how much, and what labels their clients cause, over the last day. Runs alike on
-SQLite and Postgres."""
+"""Requests and labels per key over the last day. The same queries run on SQLite and Postgres."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,10 +15,10 @@ from litellm_messplus.store.tables import labels, log_head, requests
 
 SPAN = timedelta(days=1)
 MOST_KEYS = 200
-"""Of a service level, those with most labels: the others have little to say."""
+"""The most keys of a service level, those with most labels: the others have little influence."""
 MOST_RECORDS = 100_000
-"""Records of the log, the newest of all zoos, in which a key's activity is looked for: of a busy
-proxy, less than a day."""
+"""The number of newest records, of all zoos, searched for a key's activity: less than a day of a
+busy proxy."""
 
 
 @described(KEY)
@@ -39,8 +38,7 @@ class KeyStatus:
 
 
 async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelActivity:
-    """Read the activity of the last day. Raises SQLAlchemyError where the database does not
-    answer."""
+    """Read the activity of the last day. Raises SQLAlchemyError if the database does not answer."""
     in_level = and_(
         _plain(requests.c.zoo) == zoo, _plain(requests.c.service_level) == service_level
     )
@@ -67,7 +65,7 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
 
 
 async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyStatus]:
-    """Read the keys with most labels in the last day, whether they count or not."""
+    """Read the keys with the most labels in the last day, counting or not."""
     since = await _since(connection)
     rows = (await connection.execute(_labels_of_keys(since).limit(most))).all()
     asked = await _requests_of(connection, since, [row.key_hash for row in rows])
@@ -83,7 +81,7 @@ async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyStatu
 
 
 async def _since(connection: AsyncConnection) -> datetime:
-    """Find the time from which on the log is read."""
+    """Find the time from which the log is read."""
     day = datetime.now(UTC) - SPAN
     newest = select(log_head.c.position - MOST_RECORDS).scalar_subquery()
     first = (
@@ -99,7 +97,7 @@ async def _since(connection: AsyncConnection) -> datetime:
 async def _requests_of(
     connection: AsyncConnection, since: datetime, keys: list[str | None]
 ) -> dict[tuple[str, str, str | None], int]:
-    """Count how many requests each of these keys made, by zoo and service level."""
+    """Count the requests of each of these keys, by zoo and service level."""
     each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
     named = requests.c.key_hash.in_([key for key in keys if key is not None])
     asked = or_(named, requests.c.key_hash.is_(None)) if None in keys else named
@@ -109,13 +107,13 @@ async def _requests_of(
 
 
 def _plain(column: Column[Any]) -> ColumnElement[Any]:
-    """Wrap the column so that no index fits it. Of a service level there is an index too, and
-    SQLite would rather go along it through the whole log than through a day by its times."""
+    """Wrap the column so that no index fits it: SQLite would prefer the index on the service level,
+    over the whole log, to the one on the times, over a day."""
     return func.coalesce(column, "")
 
 
 def _judges(since: datetime) -> Select[Any]:
-    """Query the sum of what judges said of the answers that users saw."""
+    """Query the sums of weights and of weighted values of judges' labels on served answers."""
     weighed = labels.c.weight * labels.c.value
     return (
         select(_sum(labels.c.weight), _sum(weighed))
@@ -130,8 +128,8 @@ def _judges(since: datetime) -> Select[Any]:
 
 
 def _labels_of_keys(since: datetime) -> Select[Any]:
-    """Query the labels that the clients of each key caused, the heaviest key first; of a source on
-    a call counts its newest that weighs."""
+    """Query the labels caused by the clients of each key, the heaviest key first; of each source,
+    its newest label with a weight counts on a call."""
     newer = labels.alias("newer")
     is_replaced = exists().where(
         newer.c.call_id == labels.c.call_id,
@@ -164,5 +162,5 @@ def _labels_of_keys(since: datetime) -> Select[Any]:
 
 
 def _sum(of: Any) -> Any:
-    """Add up what there is; 0 of nothing."""
+    """Sum the column; 0 for no rows."""
     return func.coalesce(func.sum(of), 0.0)

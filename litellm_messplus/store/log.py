@@ -1,5 +1,5 @@
-"""Appending to the log: every record gets the next position, and every request the next number of
-its service level, in one transaction a batch. What follows from the log changes with it."""
+"""Appending to the log, one transaction per batch: every record gets the next position, every
+request the next number of its service level, and the derived tables are updated."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ TABLE_OF = {
 }
 
 SYNCHRONOUS = "synchronous"
-"""Where a connection keeps what was set: a new one knows nothing."""
+"""The key in a connection's ``info`` that holds the level set; a new connection has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The positions that a batch took: after ``before``, up to ``last``; and where the log starts
-    since it was pruned."""
+    """The positions that a batch took, in (``before``, ``last``], and where the log starts after
+    pruning."""
 
     before: int
     last: int
@@ -66,15 +66,15 @@ _ENDS = (log_head.c.start, log_head.c.position)
 async def append(
     engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
 ) -> Appended:
-    """Write the records in the order given. Those that are not durable survive the process, and
-    may be lost with the machine's power until a durable batch follows.
+    """Write the records in the order given. Records that are not durable survive the process, but a
+    power failure may lose them until a durable batch follows.
 
-    The head of the log is one row, locked from here to the commit: writers in any number of
-    processes take turns, so a reader never sees a position before a lower one.
+    The head of the log is one row, locked from here to the commit: writers in all processes take
+    turns, so a reader never sees a position before a lower one.
 
-    Raises sqlalchemy.exc.SQLAlchemyError where the database refuses, and RequestGoneError for a
-    record of a pruned request; then nothing is written. And DatabaseFileGoneError where SQLite
-    would write, or has written, into a deleted file.
+    Raises sqlalchemy.exc.SQLAlchemyError if the database refuses, and RequestGoneError for a record
+    of a pruned request; then nothing is written. Raises DatabaseFileGoneError if SQLite would
+    write, or has written, into a deleted file.
     """
     async with engine.begin() as connection:
         file = _file(connection)
@@ -95,17 +95,17 @@ async def append(
             file.check()
     recent.keep(known, numbers, ends.head)
     if file is not None and is_durable:
-        file.check()  # for it is acknowledged
+        file.check()  # because the caller acknowledges it
     return Appended(before, ends.head, ends.start)
 
 
 async def _number(
     connection: AsyncConnection, decided: Sequence[Row], numbers: Numbers, *, is_pruned: bool
 ) -> None:
-    """Give requests the next numbers of their levels, and change the highest ``numbers`` with them.
+    """Give requests the next numbers of their levels, and update the highest ``numbers``.
 
-    The head of the log is held: nobody else numbers meanwhile. Where the log ``is_pruned`` and has
-    no request of a level left, its numbers go on from the one that was expected."""
+    The head of the log is locked, so no other writer numbers meanwhile. If the log ``is_pruned``
+    and has no request of a level left, numbers continue from the expected one."""
     for row in decided:
         level = row["zoo"], row["service_level"]
         if level not in numbers:
@@ -115,7 +115,7 @@ async def _number(
 
 
 async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) -> int:
-    """Read the last entry of an index: no counter beside the rows could come to say another."""
+    """Read the highest number from an index: a separate counter could differ from the rows."""
     query = select(func.max(requests.c.t)).where(
         requests.c.zoo == zoo, requests.c.service_level == service_level
     )
@@ -125,9 +125,8 @@ async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) 
 async def _refuse_pruned(
     connection: AsyncConnection, records: Sequence[Record], start: int
 ) -> None:
-    """Refuse records about pruned requests: what is said of those would be in no fold. Pruning
-    moves the start under the same lock as the head, so a record is refused or kept, and never
-    lost."""
+    """Refuse records about pruned requests, which no fold would read. Pruning moves the start under
+    the same lock as the head, so a record is either refused or kept, never lost."""
     new = {record.request_id for record in records if isinstance(record, RequestRecord)}
     of_no_request = LessonRecord | CandidateRecord
     told = {each.request_id for each in records if not isinstance(each, of_no_request)} - new
@@ -142,7 +141,7 @@ async def _refuse_pruned(
 
 
 async def advance(connection: AsyncConnection, count: int) -> Ends:
-    """Move the head of the log and lock it; others are told of it with the commit."""
+    """Move the head of the log and lock it; the commit notifies the other workers."""
     told = [notices.notice()] if connection.dialect.name == "postgresql" else []
     return await _move_head(connection, count, *told)
 
@@ -160,11 +159,10 @@ def _file(connection: AsyncConnection) -> DatabaseFile | None:
 
 
 async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
-    """Set whether the commit waits for the disk: in WAL mode that syncs all that was written
-    before.
+    """Set whether the commit waits for the disk: in WAL mode that syncs all earlier writes too.
 
-    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk. A
-    connection keeps the level, and is told where it changes: a statement goes to its thread and
+    Waiting for every commit cost the proxy some 8 % of its throughput on a slow disk. A connection
+    keeps the level, so it is set only on a change: a statement goes to the connection's thread and
     back several times.
     """
     level = "FULL" if is_durable else "NORMAL"
@@ -174,20 +172,20 @@ async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
 
 
 async def lock(connection: AsyncConnection) -> Ends:
-    """Keep writers out of the log until the transaction ends. The first statement of it: SQLite
-    would not let a transaction write that read before."""
+    """Lock the log against writers until the transaction ends. Must be its first statement: SQLite
+    does not let a transaction write that has read before."""
     return await _move_head(connection, 0)
 
 
 async def append_change(
     engine: AsyncEngine, record: CandidateRecord, after: int | None
 ) -> int | None:
-    """Append a change of a candidate, with the next number; returns its position. None where
-    somebody else was faster: the log has more changes of the candidate than the ``after`` that the
-    reporter knows, or, to one who knows none, the candidate is there. Where they are pruned, the
-    number goes on from what the reporter knows.
+    """Append a change of a candidate with the next number, and return its position. None if another
+    worker was first: the log has more changes of the candidate than the ``after`` known to this one
+    or, if it knows none, the candidate is there. If the changes are pruned, the number continues
+    from ``after``.
 
-    The head of the log is locked from the question to the commit, so that no two are written.
+    The head of the log is locked from the check to the commit, so that no change is written twice.
     Raises SQLAlchemyError and DatabaseFileGoneError.
     """
     async with engine.begin() as connection:
@@ -216,7 +214,7 @@ async def _newest_change(connection: AsyncConnection, zoo: str, candidate: str) 
 
 
 async def is_logged(engine: AsyncEngine, record: Record) -> bool:
-    """Tell whether the log has a record, by its id."""
+    """Tell whether the log holds a record, by its id."""
     (key,) = TABLE_OF[type(record)].primary_key.columns
     async with engine.connect() as connection:
         found = await connection.execute(select(key).where(key == getattr(record, key.name)))
@@ -224,9 +222,9 @@ async def is_logged(engine: AsyncEngine, record: Record) -> bool:
 
 
 async def mend_head(engine: AsyncEngine) -> int | None:
-    """Move the head of the log up to its newest record where it is behind that, so that no position
-    is given out again; returns where it was, None where it was right. No row changes, so that the
-    fold is that of all of them."""
+    """Move the head of the log up to its newest record if it is behind that, so that no position is
+    given out twice; returns where it was, None if it was right. No row of the log changes, so the
+    fold includes all of them."""
     positioned = (*TABLE_OF.values(), log_base)
     newest = union_all(*(select(func.max(each.c.position).label("at")) for each in positioned))
     async with engine.begin() as connection:
@@ -241,13 +239,13 @@ async def mend_head(engine: AsyncEngine) -> int | None:
 async def head(engine: AsyncEngine) -> int:
     """Return the position of the newest record; 0 for an empty log.
 
-    Raises BrokenLogError where there is none, and DatabaseFileGoneError.
+    Raises BrokenLogError if the head's row is missing, and DatabaseFileGoneError.
     """
     return (await ends(engine)).head
 
 
 async def ends(engine: AsyncEngine) -> Ends:
-    """Return both ends of the log. Raises as ``head`` does."""
+    """Return both ends of the log. Raises the errors of ``head``."""
     async with engine.connect() as connection:
         file = _file(connection)
         if file is not None:

@@ -1,8 +1,8 @@
-"""When to look for what other workers wrote to the log: as Postgres reports it, else by the clock.
+"""When to read what other workers wrote to the log: when Postgres notifies, else at intervals.
 
-Postgres reports at once what is appended to the log, by LISTEN and NOTIFY.
-A notice is sent by the transaction that appends, so it comes when the records can be read, and only
-then. Nobody may build on it alone: what is said while a connection is lost is said to nobody.
+Postgres reports appended records at once, by LISTEN and NOTIFY. The appending transaction sends the
+notice, so it arrives when the records can be read, and only then. Notices alone are not enough:
+those sent while a connection is lost are lost too.
 """
 
 import asyncio
@@ -20,30 +20,30 @@ from litellm_messplus.store.tables import log_head
 
 CHANNEL = "messplus_log"
 CHECK_SECONDS = 30.0
-"""Between two checks that notices still come: a connection may be lost without a word."""
+"""Seconds between two checks that notices still arrive: a connection may be lost silently."""
 ANSWER_SECONDS = 5.0
-"""How long the database may take to connect, and a notice to come back."""
+"""The most seconds for connecting, and for a notice to come back."""
 RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 30.0
-"""Between two attempts to connect: twice as long after each that failed."""
+"""Seconds between two attempts to connect: doubled after each failure, up to this."""
 NAMED = {"server_settings": {"application_name": "messplus-notices"}}
-"""How the connection is known in `pg_stat_activity`."""
+"""The connection's name in `pg_stat_activity`."""
 SAY_THE_HEAD = f"SELECT pg_notify('{CHANNEL}', position::text) FROM {log_head.name}"
 
 
 def notice() -> ColumnElement[Any]:
-    """Tell all who listen, with the commit, where the log ends from then on."""
+    """Notify all listeners, with the commit, of the new end of the log."""
     return func.pg_notify(CHANNEL, cast(log_head.c.position, Text))
 
 
 class NoNoticeError(Exception):
-    """The connection stands, but nothing is heard on it."""
+    """The connection is open, but no notice arrives on it."""
 
 
 class LogNotices:
-    """The notices of a database, heard on a connection of their own. ``told`` gets the position
-    where the log ends, of this process's own records too; ``lost`` why nothing is heard for a
-    while."""
+    """The notices of a database, received on a dedicated connection. ``told`` is called with the
+    position of the log's end, also after this process's own records; ``lost`` with the error, when
+    notices stop."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class LogNotices:
         self._heard = asyncio.Event()
 
     async def run(self) -> None:
-        """Listen until cancelled, on one connection after another."""
+        """Listen until cancelled, reconnecting after each failure."""
         wait = RETRY_SECONDS
         while True:
             try:
@@ -72,7 +72,7 @@ class LogNotices:
             wait = min(2.0 * wait, LONGEST_RETRY_SECONDS)
 
     async def _listen(self) -> None:
-        """Listen for as long as notices come. Raises what ended it."""
+        """Listen while notices arrive. Raises the error that ended it."""
         engine = create_async_engine(self._url, poolclass=NullPool, connect_args=NAMED)
         ended = asyncio.Event()
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -92,7 +92,7 @@ class LogNotices:
             await connection.close()
 
     async def _check(self, driver: Any) -> None:
-        """Hear where the log ends now: what was said before anybody listened is made up for."""
+        """Query the log's end by a notice, which makes up for those sent before this listened."""
         self._heard.clear()
         await driver.execute(SAY_THE_HEAD, timeout=ANSWER_SECONDS)
         try:
@@ -109,20 +109,20 @@ class LogNotices:
         self._told(int(said))
 
 
-# When to look.
+# When to read the log.
 
 FOLLOW_SECONDS = 1.0
-"""How often to look where nothing tells of it: on SQLite, and while the notices are lost."""
+"""Seconds between two readings without notices: on SQLite, and while the notices are lost."""
 SELDOM_SECONDS = 5.0
-"""How often to look all the same while notices come."""
+"""Seconds between two readings while notices arrive."""
 GAP_SECONDS = 0.1
-"""From one look to the next that a notice causes: each takes some milliseconds of the event loop,
-and a busy worker commits up to a hundred times a second."""
+"""The least seconds between two readings caused by notices: each takes some milliseconds of the
+event loop, and a busy worker commits up to a hundred times a second."""
 
 
 class Following:
-    """The wait for what others write, one a journal, which ``wake`` wakes. ``upto`` is the newest
-    position that was told of."""
+    """The wait for records of other workers, one per journal, which ``wake`` wakes. ``upto`` is the
+    newest position notified."""
 
     def __init__(self, database: AsyncEngine, counters: Counters, wake: Callable[[], None]) -> None:
         self.upto = 0
@@ -137,23 +137,23 @@ class Following:
 
     @property
     def seconds(self) -> float:
-        """The seconds to wait before looking without having been told."""
+        """The seconds to wait before reading without a notice."""
         is_told = self._notices is not None and self._notices.is_listening
         return SELDOM_SECONDS if is_told else FOLLOW_SECONDS
 
     def start(self) -> None:
-        """Begin to listen, in the running event loop."""
+        """Start listening, in the running event loop."""
         if self._notices is not None:
             self._tasks.start(self._notices.run(), "notices")
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._timer is not None:
             self._timer.cancel()
         await self._tasks.close()
 
     def looked(self) -> None:
-        """Let some time pass before the next look, however much is told."""
+        """Let some time pass before the next reading, however many notices arrive."""
         self._may_look_at = asyncio.get_running_loop().time() + GAP_SECONDS
 
     def _told(self, position: int) -> None:
@@ -164,7 +164,7 @@ class Following:
 
     def _due(self) -> None:
         self._timer = None
-        self.looked()  # from now on too: the look itself takes a while
+        self.looked()  # from now on: the reading itself takes a while
         self._wake()
 
     def _lost(self, error: Exception) -> None:

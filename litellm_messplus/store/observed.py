@@ -1,7 +1,7 @@
-"""What became of a zoo's newest requests, routed and served as before: for forecast and way back.
+"""Outcomes of a zoo's newest requests, routed and served as before: for forecast and way back.
 
-Each reading is bounded: the newest requests of each stream, found along an index, with their
-outcomes, and the calls of those that were decided in parallel.
+Each reading is bounded: the newest requests of each stream, found by an index, with their outcomes,
+and the calls of those decided in shadow.
 """
 
 from collections import defaultdict
@@ -28,9 +28,9 @@ from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Served
 
 MOST = 4000
-"""Requests of a stream that are looked at, the newest."""
+"""The number of newest requests of a stream that are read."""
 FARTHEST = 100_000
-"""Requests of a stream, the newest, among which they are looked for: few may have been decided."""
+"""The number of newest requests of a stream searched for them: few may be decided in shadow."""
 DECIDED = ("chosen", "would_choose", "would_cost", "estimated_cost", "estimated_satisfaction")
 
 
@@ -43,13 +43,13 @@ class ObservedLog:
         self._levels = tuple(levels)
 
     async def served(self, since: datetime | None, most: int = MOST) -> list[Served]:
-        """Read how requests were served, in the order of the log. Raises SQLAlchemyError."""
+        """Read how requests were served, in log order. Raises SQLAlchemyError."""
         streams = (*self._levels, *map(level_before, self._levels))
         async with self._database.connect() as connection:
             return [_served(row) for row in await self._newest(connection, streams, since, most)]
 
     async def aside(self, most: int = MOST) -> list[DecidedAside]:
-        """Read what was decided aside. Raises SQLAlchemyError."""
+        """Read the decisions made in shadow. Raises SQLAlchemyError."""
         streams = [level_before(level) for level in self._levels]
         is_decided = requests.c.would_choose.is_not(None)
         async with self._database.connect() as connection:
@@ -59,7 +59,7 @@ class ObservedLog:
         return [_aside(row, called.get(row.request_id, ())) for row in found]
 
     async def happened(self, since: datetime | None, most: int = MOST) -> Happened:
-        """Read what the routed requests came to. Raises SQLAlchemyError."""
+        """Read the outcomes of the routed requests. Raises SQLAlchemyError."""
         async with self._database.connect() as connection:
             tally = Tally.of(await self._newest(connection, self._levels, since, most))
         return Happened(tally.requests, tally.judged, tally.rate, tally.cost_per_request)
@@ -72,8 +72,8 @@ class ObservedLog:
         most: int,
         *conditions: ColumnElement[bool],
     ) -> list[Row[Any]]:
-        """Read the newest of each stream, of which the conditions hold, with their outcomes; in the
-        order of the log."""
+        """Read the newest requests of each stream that meet the conditions, with their outcomes, in
+        log order."""
         found: list[Row[Any]] = []
         for stream in streams:
             found += await connection.execute(self._query(stream, most, *conditions))
@@ -95,7 +95,7 @@ class ObservedLog:
 
 
 def _served(row: Row[Any]) -> Served:
-    # A request that was refused itself has no model to blame.
+    # If the request itself was refused, no model is to blame.
     is_blameless = row.status is None or row.failure == Failure.REFUSED
     return Served(
         level=row.service_level,
@@ -144,8 +144,8 @@ def _of_choice(row: Row[Any], called: Sequence[Row[Any]]) -> Row[Any] | None:
 
 
 async def _calls_of(connection: AsyncConnection, ids: Collection[str]) -> dict[str, list[Any]]:
-    """Read the calls of these requests, in the order of the log: with the verdict on each, and its
-    cost as measured, else as stated."""
+    """Read the calls of these requests, in log order, each with its verdict and its cost: measured,
+    else as stated."""
     own = calls.c
     cost = func.coalesce(call_energy.c.cost, own.cost).label("cost")
     query = (

@@ -1,4 +1,4 @@
-"""Pruning the log: who may, how much of it, and how its rows go."""
+"""Pruning the log: the lock, how much of the log may go, and the deletion of its rows."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -43,20 +43,19 @@ from litellm_messplus.store.tables import (
 from litellm_messplus.store.tables import snapshots as kept_snapshots
 
 BY_THEMSELVES = (requests, lessons, candidate_events)
-"""Tables whose rows a fold reads by themselves, of a zoo, and that go by their own position."""
+"""Tables whose rows a fold reads by zoo, and that are pruned by their own position."""
 ABOUT_REQUESTS = (calls, labels, gradings, call_energy)
 FOLLOWING = (outcomes, verdicts)
-"""Tables of what follows from these: their rows go with the requests, and are no part of the
-log."""
+"""Derived tables: their rows are deleted with the requests, and are no part of the log."""
 PRUNED = (requests, *ABOUT_REQUESTS, lessons, candidate_events)
-"""Every table that rows go from."""
+"""Every table of the log that rows are deleted from."""
 
-# One prune of a database at a time: two would write each other's files.
+# One prune of a database at a time: two would overwrite each other's files.
 
 POSTGRES_PRUNE_LOCK = 0x6D65_7373_7072  # "messpr"
 SUFFIX = "-prune"
-"""Of the empty file beside a SQLite database that is locked; it may be deleted at any time when no
-prune runs."""
+"""Suffix of the empty file next to a SQLite database that serves as lock; it may be deleted
+whenever no prune runs."""
 
 
 class BusyPruningError(MessplusError):
@@ -65,7 +64,7 @@ class BusyPruningError(MessplusError):
 
 @asynccontextmanager
 async def alone(engine: AsyncEngine) -> AsyncIterator[None]:
-    """Hold the lock, which a process that is killed loses. Raises BusyPruningError."""
+    """Hold the lock, which is released if the process is killed. Raises BusyPruningError."""
     if engine.dialect.name == "sqlite":
         async with _alone_on_file(await _path(engine)):
             yield
@@ -110,18 +109,18 @@ def _busy() -> BusyPruningError:
 
 # How much of the log may be pruned, and pruning it: one transaction moves the log's start.
 #
-# What a user says of a request may come days later, so at hardly any position lies all about the
-# older requests before it. Hence requests go by their position, with everything about them wherever
-# it lies, and the state that stands for them is of a later position: that of a snapshot, which is
-# the fold that a start would go on from.
+# Labels may come days after their request, so hardly any position has all records about the older
+# requests before it. Hence requests are pruned by their own position, with all records about them
+# at any position, and the state that replaces them is of a later position: that of a snapshot, from
+# which a start would continue the fold.
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Requests, lessons and changes of candidates at positions in (``start``, ``upto``] may go, as
-    the log was at its
-    ``head``; ``bases`` are to stand for them. ``held`` says, by zoo, where its snapshot ends and so
-    holds back others that are old enough. ``forgotten`` zoos leave nothing behind."""
+    """Requests, lessons and changes of candidates at positions in (``start``, ``upto``] that may be
+    pruned, as of the log's ``head``; ``bases`` replace them. ``held`` maps each zoo whose snapshot
+    ends too early, and so holds back rows that are old enough, to its position. ``forgotten`` zoos
+    get no base."""
 
     start: int
     upto: int
@@ -132,8 +131,8 @@ class Cut:
 
 
 async def find_cut(engine: AsyncEngine, before: datetime, forgotten: Sequence[str] = ()) -> Cut:
-    """Find the highest position up to which every request was decided ``before`` then, and
-    everything that the fold knows of them is in a snapshot of their zoo. Nothing is written."""
+    """Find the highest position up to which every request was decided ``before`` that time, and all
+    that the fold reads about them is in a snapshot of their zoo. Writes nothing."""
     reached = await usable(engine)
     ends = await log.ends(engine)
     first = {}
@@ -157,11 +156,11 @@ async def find_cut(engine: AsyncEngine, before: datetime, forgotten: Sequence[st
 
 
 async def move_start(engine: AsyncEngine, cut: Cut) -> int:
-    """Make it so, and return the log's start. From here on the requests are gone: nothing can be
-    added to them, no fold needs them, and their rows may be deleted at any time.
+    """Apply the cut, and return the log's start. After that the requests are gone: no record about
+    them is accepted, no fold needs them, and their rows may be deleted at any time.
 
-    Only what was written since the cut was found is looked at under the log's lock, which labels
-    wait for.
+    Under the log's lock, for which labels wait, only records written since the cut was found are
+    read.
     """
     async with engine.begin() as connection:
         ends = await log.lock(connection)
@@ -175,8 +174,8 @@ async def move_start(engine: AsyncEngine, cut: Cut) -> int:
 
 
 async def usable(engine: AsyncEngine) -> dict[str, Base]:
-    """Find, by zoo, the newest state that a start could go on from: of a snapshot that can be read
-    and holds the lessons that the log says, else of the base that there is."""
+    """Find, by zoo, the newest state that a start could continue from: that of a readable snapshot
+    whose lessons agree with the log, else that of the base, if any."""
     found = await snapshots.bases(engine)
     for each in await snapshots.newest_of_each_zoo(engine):
         begins = found.get(each.zoo)
@@ -198,20 +197,20 @@ async def _is_usable(engine: AsyncEngine, found: Snapshot) -> bool:
 
 
 async def _lowest(connection: AsyncConnection, queries: Iterable[Select[Any]]) -> int | None:
-    """Return the lowest position that one of the queries finds; None where none finds any."""
+    """Return the lowest position that one of the queries finds; None if they find none."""
     found = [(await connection.execute(query)).scalar_one_or_none() for query in queries]
     return min((position for position in found if position is not None), default=None)
 
 
 def _young(start: int, before: datetime) -> Iterator[Select[Any]]:
-    """Query the first request, lesson or change that is not old enough."""
+    """Query the first request, lesson and change that is not old enough."""
     for table in BY_THEMSELVES:
         is_young = (table.c.position > start) & (table.c.created_at >= before)
         yield select(table.c.position).where(is_young).order_by(table.c.position).limit(1)
 
 
 async def _zoos(connection: AsyncConnection, before: datetime) -> Sequence[str]:
-    """List the zoos that have requests of that age, or lessons, or changes of candidates."""
+    """List the zoos that have requests or changes of candidates of that age, or lessons."""
     query = union(
         select(requests.c.zoo).where(requests.c.created_at < before),
         select(lessons.c.zoo),
@@ -221,8 +220,8 @@ async def _zoos(connection: AsyncConnection, before: datetime) -> Sequence[str]:
 
 
 def _beyond(reach: int, start: int, upto: int, zoo: str) -> Iterator[Select[Any]]:
-    """Query the first request, lesson or change of the zoo about which its state does not hold
-    everything."""
+    """Query the first request, lesson and change of the zoo that its state does not fully
+    include."""
     for table in BY_THEMSELVES:
         yield select(func.min(table.c.position)).where(
             table.c.zoo == zoo, table.c.position > max(reach, start), table.c.position <= upto
@@ -232,7 +231,7 @@ def _beyond(reach: int, start: int, upto: int, zoo: str) -> Iterator[Select[Any]
 
 
 def _about(after: int, start: int, upto: int) -> Iterator[Select[Any]]:
-    """Query the first of these requests that a later call or label is about."""
+    """Query the first of these requests that has a later call or label."""
     first = select(func.min(requests.c.position))
     of_these = (requests.c.position > start) & (requests.c.position <= upto)
     for table in (calls, labels):
@@ -242,7 +241,7 @@ def _about(after: int, start: int, upto: int) -> Iterator[Select[Any]]:
 
 
 async def are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
-    """Tell whether nobody has taken the snapshots away since: lessons may have been taken back."""
+    """Tell whether the snapshots still exist: they are deleted when lessons are taken back."""
     for each in bases:
         for table in (kept_snapshots, log_base):
             of_zoo = select(table.c.position).where(table.c.zoo == each.zoo)
@@ -253,29 +252,29 @@ async def are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
     return True
 
 
-# The rows of pruned requests, lessons and changes of candidates: read and deleted in parts of
+# The rows of pruned requests, lessons and changes of candidates, read and deleted in parts of
 # bounded size.
 #
-# Of the changes of a candidate the newest stays while it is there, so that one row a model is left:
-# its number says what is new of it. What the others said is in the base of the zoo.
+# The newest change of a candidate stays while the candidate is there, one row per model: its number
+# tells which changes are new. The others are included in the base of the zoo.
 
 SPAN = 20_000
-"""Positions of the log in one part, which bounds the memory that reading it takes."""
+"""Positions of the log in one part, which bounds the memory for reading it."""
 CHUNK = 100
-"""Requests, lessons or changes, deleted in one transaction: labels wait for it on SQLite."""
+"""Requests, lessons or changes deleted in one transaction, for which labels wait on SQLite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Requests, lessons and changes at positions in (``after``, ``upto``], with all that is said of
-    the requests wherever it lies. A run that goes on where another ended finds the same parts."""
+    """Requests, lessons and changes at positions in (``after``, ``upto``], with the records about
+    the requests at any position. A resumed run finds the same parts."""
 
     after: int
     upto: int
 
 
 async def first_part(engine: AsyncEngine, start: int) -> Part | None:
-    """Find the first part before the start of the log that has rows left; None where none has."""
+    """Find the first part before the start of the log that has rows left; None if none has."""
     queries = (
         select(func.min(table.c.position)).where(_in_part(table, Part(0, start)))
         for table in BY_THEMSELVES
@@ -289,7 +288,7 @@ async def first_part(engine: AsyncEngine, start: int) -> Part | None:
 
 
 async def rows(engine: AsyncEngine, table: Table, part: Part) -> list[dict[str, Any]]:
-    """Read all rows of the part in a table, in the order of the log."""
+    """Read all rows of the part in a table, in log order."""
     async with engine.connect() as connection:
         query = select(table).where(_in_part(table, part)).order_by(table.c.position)
         return [dict(row) for row in (await connection.execute(query)).mappings()]
@@ -315,12 +314,12 @@ async def counts(engine: AsyncEngine, part: Part) -> Mapping[str, int]:
 
 
 async def delete_some(engine: AsyncEngine, part: Part) -> int:
-    """Delete a chunk in one transaction: requests with all that is said of them, or others.
-    Returns how many rows that were; 0 where the part has none left."""
+    """Delete a chunk in one transaction: requests with all records about them, or lessons, or
+    changes. Returns the number of rows; 0 if the part has none left."""
     for table in BY_THEMSELVES:
         (key,) = table.primary_key.columns
         query = select(key).where(_in_part(table, part)).order_by(table.c.position).limit(CHUNK)
-        # Read first and by itself: SQLite takes the writer's lock for what is deleted alone.
+        # Read in a separate transaction: SQLite then takes the writer's lock only for the deletion.
         async with engine.connect() as connection:
             chosen = (await connection.execute(query)).scalars().all()
         if not chosen:
@@ -345,8 +344,8 @@ def _in_part(table: Table, part: Part) -> ColumnElement[bool]:
 
 
 def _is_past() -> ColumnElement[bool]:
-    """Tell whether a change of a candidate is over: another came after it, the candidate is gone,
-    or its zoo has left nothing behind."""
+    """Build the condition that a change of a candidate is obsolete: a newer one follows, the
+    candidate is gone, or its zoo has no base."""
     own, newer = candidate_events.c, candidate_events.alias("newer")
     of_the_same = (newer.c.zoo == own.zoo) & (newer.c.candidate == own.candidate)
     is_followed = exists(newer.c.number).where(of_the_same & (newer.c.number > own.number))

@@ -1,4 +1,4 @@
-"""Opening a database that somebody else keeps: it is read, never changed."""
+"""Opening a database of another process read-only."""
 
 import asyncio
 import sqlite3
@@ -19,19 +19,19 @@ from litellm_messplus.store.database import create_engine
 
 
 class UnreadableDatabaseError(MessplusError):
-    """A database cannot be read; the message says why, and what to do."""
+    """A database cannot be read; the message states why, and what to do."""
 
 
 class OtherVersionError(UnreadableDatabaseError):
-    """A database whose schema this version does not have."""
+    """A database with the schema of another version."""
 
 
 @asynccontextmanager
 async def reading(database: str) -> AsyncIterator[AsyncEngine]:
-    """Open the database at an SQLAlchemy URL, or the SQLite one at a path, to be read.
+    """Open the database at an SQLAlchemy URL, or the SQLite one at a path, for reading.
 
-    Raises UnreadableDatabaseError where there is none, or none of this version, and where what is
-    done with it fails.
+    Raises UnreadableDatabaseError if there is none, if it is of another version, and if reading
+    fails.
     """
     async with _opened(database) as (engine, shown):
         _refuse_unmigrated(await _revision(engine, shown, schema.revision), shown)
@@ -39,9 +39,9 @@ async def reading(database: str) -> AsyncIterator[AsyncEngine]:
 
 
 async def revision_of(database: str, seconds: float) -> str | None:
-    """Read the newest migration of such a database, within a time; None where it has none.
+    """Read the newest migration of such a database within ``seconds``; None if it has none.
 
-    Raises OtherVersionError where a start would refuse it, UnreadableDatabaseError.
+    Raises OtherVersionError if a start would refuse it, and UnreadableDatabaseError.
     """
     async with _opened(database) as (engine, shown), asyncio.timeout(seconds):
         return await _revision(engine, shown, schema.startable)
@@ -49,7 +49,7 @@ async def revision_of(database: str, seconds: float) -> str | None:
 
 @asynccontextmanager
 async def _opened(database: str) -> AsyncIterator[tuple[AsyncEngine, str]]:
-    """Open it, and say what it is called in messages."""
+    """Open the database, and give its name for messages."""
     if "://" not in database:
         database = f"sqlite+aiosqlite:///{database}"
     try:
@@ -66,11 +66,11 @@ async def _opened(database: str) -> AsyncIterator[tuple[AsyncEngine, str]]:
 
 
 def _read_only(database: str) -> str:
-    """Return, for a SQLite file, a URL that can neither make nor change it."""
+    """Return, for a SQLite file, a URL that can neither create nor change it."""
     try:
         url = make_url(database)
     except ArgumentError:
-        return database  # create_engine says what is allowed
+        return database  # create_engine raises with what is allowed
     if url.drivername != "sqlite+aiosqlite":
         return database
     found = url if "uri" in url.query else _of_file(url)
@@ -90,7 +90,7 @@ def _of_file(url: URL) -> URL:
 
 
 def _try_file(uri: str) -> None:
-    """Open it here first: where that fails under aiosqlite, its thread outlives the event loop."""
+    """Open it here first: if that fails within aiosqlite, its thread outlives the event loop."""
     try:
         with closing(sqlite3.connect(f"{uri}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA schema_version")
@@ -126,21 +126,21 @@ def _refuse_unmigrated(found: str | None, shown: str) -> None:
         )
 
 
-# Reading the log as of one moment, within a time: all statements agree, and none runs on for ever.
+# Reading the log as of one moment within a time limit: all statements agree, and each one ends.
 #
-# A reading that nobody waits for any more would go on in the database, and keep what it needs from
-# others. So the database itself ends it: Postgres by its `statement_timeout`, each statement for
-# itself; SQLite by asking now and then, all of them together.
+# An abandoned reading would go on in the database and use its resources. So the database itself
+# ends it: Postgres by `statement_timeout`, per statement; SQLite by a progress handler, over all
+# statements together.
 
 LONGEST_SECONDS = 30.0
 ASKED_EVERY = 10_000
-"""Instructions of SQLite's between two looks at the clock: well below a millisecond."""
+"""SQLite instructions between two checks of the clock: well below a millisecond."""
 QUERY_CANCELED = "57014"
 """Postgres's SQLSTATE of a statement that took too long."""
 
 
 class ReadingTakesTooLongError(MessplusError, TimeoutError):
-    """A reading of the log was given up."""
+    """A reading of the log exceeded its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"reading the log took more than {seconds:g} s, and was given up")
@@ -150,9 +150,9 @@ class ReadingTakesTooLongError(MessplusError, TimeoutError):
 async def one_moment(
     connection: AsyncConnection, longest_seconds: float | None = LONGEST_SECONDS
 ) -> AsyncIterator[None]:
-    """Let all that is read on the connection see the log as of now.
+    """Let all statements on the connection see the log as of now.
 
-    None is as long as it takes. Raises ReadingTakesTooLongError.
+    ``longest_seconds`` None sets no limit. Raises ReadingTakesTooLongError.
     """
     await _hold_still(connection)
     await _limit(connection, longest_seconds)
@@ -167,8 +167,8 @@ async def one_moment(
 
 
 async def _hold_still(connection: AsyncConnection) -> None:
-    """Begin a transaction that sees one moment. Postgres would compile the larger queries to
-    machine code, which takes longer than the queries do."""
+    """Begin a transaction that sees one moment. JIT is off: for the larger queries, Postgres would
+    take longer to compile than to run them."""
     if connection.dialect.name == "sqlite":
         await connection.exec_driver_sql("BEGIN")
     else:
@@ -177,8 +177,8 @@ async def _hold_still(connection: AsyncConnection) -> None:
 
 
 async def _limit(connection: AsyncConnection, seconds: float | None) -> None:
-    """Limit the time of a statement: on Postgres the limit ends with the transaction; a connection
-    to SQLite would keep it."""
+    """Limit the time of statements; None removes the limit, which on Postgres ends with the
+    transaction, but on SQLite stays with the connection."""
     if connection.dialect.name != "sqlite":
         if seconds is not None:
             milliseconds = max(1, round(1000 * seconds))

@@ -1,5 +1,5 @@
-"""The columns that tables are made of, the table of a record, and the row that is inserted.
-`litellm_messplus/rows.py` says what follows from what."""
+"""The columns of tables, the table of a record, and the row that is inserted. See
+`litellm_messplus/rows.py`."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -55,16 +55,16 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 Position = BigInteger().with_variant(Integer(), "sqlite")
 TheirId = String(255).with_variant(String(1024), "postgresql")
-"""Of others, who make it as long as they like; SQLite takes any length."""
+"""The type of an id made by others, of any length; SQLite does not enforce lengths."""
 
 
 def required(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
-    """Make a column that every row has a value in."""
+    """Make a column that is never NULL."""
     return Column(name, kind, nullable=False, comment=comment, **options)
 
 
 def optional(name: str, kind: Any, comment: str, **options: Any) -> Column[Any]:
-    """Make a column that is NULL where nobody knows."""
+    """Make a column that is NULL if unknown."""
     return Column(name, kind, nullable=True, comment=comment, **options)
 
 
@@ -74,7 +74,7 @@ def key(name: str, kind: Any, comment: str) -> Column[Any]:
 
 
 def where_known(name: str, column: str) -> Index:
-    """Make an index on a column and the place in the log, of the rows that have a value there."""
+    """Make an index on a column and the position, over the rows where the column is not NULL."""
     known = text(f"{column} IS NOT NULL")
     return Index(name, column, "position", sqlite_where=known, postgresql_where=known)
 
@@ -93,14 +93,14 @@ TEXTS: dict[int | None, TypeEngine[Any]] = {UNBOUNDED: Text(), FOREIGN: TheirId}
 
 
 def log_table_of(record: type, name: str, comment: str, *more: SchemaItem) -> Table:
-    """Make the table of a record of the log: each row has a position."""
+    """Make the table of a record of the log, with the position of each row."""
     position = required("position", Position, "Place in the log.", unique=True)
     first, *others = _columns(record, keys=1)
     return Table(name, metadata, first, position, *others, *more, comment=comment)
 
 
 def table_of(record: type, name: str, comment: str, *more: SchemaItem, keys: int = 1) -> Table:
-    """Make the table of a record: its first columns are the key."""
+    """Make the table of a record: its first ``keys`` columns are the primary key."""
     return Table(name, metadata, *_columns(record, keys), *more, comment=comment)
 
 
@@ -140,7 +140,7 @@ Row = dict[str, Any]
 
 
 def row_of(record: Any, position: int) -> Row:
-    """Make the row of any record. Unpaired surrogates, which no database takes, become marks."""
+    """Make the row of any record. Unpaired surrogates, which no database accepts, are replaced."""
     row = flat(record)
     texts, vectors = _converted(type(record))
     for name in texts:
@@ -155,7 +155,7 @@ def row_of(record: Any, position: int) -> Row:
 
 @by_type
 def _converted(record: Any) -> tuple[list[str], list[str]]:
-    """Name the columns of texts and of vectors."""
+    """Return the names of the text columns and of the vector columns."""
     found = columns_of(record)
     texts = [each.name for each in found if issubclass(each.base, str)]
     return texts, [each.name for each in found if each.base is np.ndarray]
@@ -172,8 +172,7 @@ def features_from_bytes(data: bytes) -> Features:
 
 
 def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
-    """Decode the numbers of a prompt that were logged; None where there are none, or not those of
-    this version."""
+    """Decode a prompt's logged surface; None if there is none, or it is of another version."""
     if data is None or version != VERSION:
         return None
     numbers = features_from_bytes(data)
@@ -181,12 +180,12 @@ def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
 
 
 def storable(text: str) -> str:
-    """Return the text as every database keeps it: zero characters and unpaired surrogates are
-    marked."""
+    """Return the text as every database stores it: zero characters and unpaired surrogates
+    replaced."""
     if text.isascii() and "\0" not in text:
         return str(text)
     return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
 
 
 STORABLE = r"^[^\x00]*$"
-"""The pattern of a text that every database takes as it is: Postgres takes no zero characters."""
+"""The pattern of a text that every database accepts as is: Postgres accepts no zero characters."""

@@ -1,9 +1,8 @@
-"""The schema of a database against the code's: which migrations made it, as they were worded then.
+"""The check of a database's schema: which migrations created it, and with which text.
 
-The number of a migration alone does not say what it made: a checkout may have had another text
-under the same number. So the database keeps the digest of each migration that made it, and the
-version that applied it. What the tables are now is compared itself, table by table: a backup may be
-put back in part.
+The number of a migration does not identify its content: a checkout may have had another text under
+the same number. So the database keeps the digest of each applied migration, and the version that
+applied it. The actual tables are compared too, one by one: a backup may have been restored in part.
 """
 
 import hashlib
@@ -34,14 +33,14 @@ def migrations_config() -> Config:
 
 
 def migrations_folder() -> Path:
-    """Find `migrations/`: inside the installed package, or beside it in a checkout."""
+    """Find `migrations/`: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "migrations"
     return installed if installed.is_dir() else package.parent / "migrations"
 
 
 def digests() -> dict[str, str]:
-    """Return the SHA-256 of the text of each migration by its number, the oldest first."""
+    """Return the SHA-256 of the text of each migration by its number, oldest first."""
     return _digests(migrations_folder())
 
 
@@ -57,7 +56,7 @@ def newest() -> str:
     return list(digests())[-1]
 
 
-# What a database says of those that made it.
+# The migrations recorded in a database.
 
 WHAT_TO_DO = (
     "go on with the version that wrote it, restore a backup that this version wrote, or export it "
@@ -67,15 +66,15 @@ WHAT_TO_DO = (
 
 
 class OtherSchemaError(MessplusError):
-    """A database whose tables or views are not this code's; the message says whose they are, as far
-    as that is known, and what to do."""
+    """A database whose tables or views differ from this code's; the message states which version
+    made them, if known, and what to do."""
 
 
 def revision(connection: Connection) -> str | None:
-    """Return the number of the newest migration of a database; None where it has none.
+    """Return the number of the newest migration of a database; None if it has none.
 
-    Raises OtherSchemaError where this code does not have that migration, or one of the database's
-    in other words.
+    Raises OtherSchemaError if this code lacks that migration, or has another text for any migration
+    of the database.
     """
     found = MigrationContext.configure(connection).get_current_revision()
     known, applied = digests(), _applied(connection)
@@ -92,10 +91,10 @@ def revision(connection: Connection) -> str | None:
 
 
 def settle(connection: Connection, before: str | None) -> None:
-    """End a migration that began at the revision ``before``: compare the tables of a database that
-    was there with the code's, and note which migrations it now has.
+    """End a migration that began at the revision ``before``: compare the tables with the code's
+    unless the database is new, and record which migrations it now has.
 
-    Raises OtherSchemaError where they differ: the transaction must not be committed.
+    Raises OtherSchemaError if they differ: the transaction must not be committed.
     """
     now = MigrationContext.configure(connection).get_current_revision()
     if now == newest() and before is not None:
@@ -104,8 +103,8 @@ def settle(connection: Connection, before: str | None) -> None:
 
 
 def startable(connection: Connection) -> str | None:
-    """Return what ``revision`` does, and raise OtherSchemaError also where a start would because
-    of the tables themselves."""
+    """Return what ``revision`` does, and raise OtherSchemaError also if the tables themselves
+    differ, as a start would."""
     found = revision(connection)
     if found == newest():
         _compare(connection, found)
@@ -155,13 +154,13 @@ def _note(connection: Connection, now: str | None) -> None:
 # The tables themselves, compared with the code's: their columns, types, NULL and indexes.
 
 SHOWN = 3
-"""Differences that a message names."""
+"""The most differences that a message names."""
 SAID = {"add": "it lacks the", "remove": "it has an unknown", "modify": "it has another"}
 
 
 def differences(connection: Connection) -> list[str]:
-    """Say in which tables, columns and indexes the database is not as the code has them. Tables
-    that the code does not have are another program's."""
+    """List the tables, columns and indexes in which the database differs from the code. Tables
+    unknown to the code belong to another program."""
     context = MigrationContext.configure(connection, opts={"include_name": _is_own})
     return [_said(change) for change in _flat(compare_metadata(context, metadata))]
 
@@ -171,7 +170,7 @@ def _is_own(name: str | None, kind: str, parents: Any) -> bool:
 
 
 def _flat(changes: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield each change by itself, but for those of comments, which change no reading."""
+    """Yield the changes one by one, except changes of comments, which affect no query."""
     for change in changes:
         if isinstance(change, list):
             yield from _flat(change)

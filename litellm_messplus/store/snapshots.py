@@ -1,5 +1,5 @@
-"""The states of zoos that are kept: snapshots, so that a start need not read the whole log, and the
-base of a zoo whose log was pruned, which stands for what is gone."""
+"""Stored states of zoos: snapshots, so that a start need not read the whole log, and the base of a
+zoo whose log was pruned, which replaces the pruned rows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ from litellm_messplus.store.tables import (
 )
 
 KEPT = 3
-"""Snapshots kept of each zoo."""
+"""The number of snapshots kept per zoo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of one zoo after the record at ``position``. ``settings`` are what the fingerprint
-    is of; None where a version before kept none."""
+    """The state of one zoo after the record at ``position``. ``fingerprint`` is the hash of
+    ``settings``, which are None if an earlier version stored none."""
 
     zoo: str
     position: int
@@ -40,9 +40,9 @@ class Snapshot:
 
 
 async def save(engine: AsyncEngine, snapshot: Snapshot) -> None:
-    """Write it unless another worker has, and drop the oldest ones.
+    """Write the snapshot unless another worker has, and drop the oldest ones.
 
-    On Postgres two workers that come to the same position at once do not see each other's row.
+    On Postgres, two workers that write the same position at once do not see each other's row.
     """
     with suppress(IntegrityError):
         await _replace(engine, snapshot)
@@ -62,7 +62,7 @@ async def _replace(engine: AsyncEngine, snapshot: Snapshot) -> None:
 
 
 async def drop_ahead(engine: AsyncEngine, zoo: str) -> None:
-    """Drop those that the log has not reached: kept, they would push new ones out."""
+    """Drop snapshots ahead of the log's end: if kept, they would displace new ones."""
     end = select(log_head.c.position).scalar_subquery()
     async with engine.begin() as connection:
         await connection.execute(
@@ -71,8 +71,8 @@ async def drop_ahead(engine: AsyncEngine, zoo: str) -> None:
 
 
 async def newest(engine: AsyncEngine, zoo: str, fingerprint: str) -> Snapshot | None:
-    """Find the newest snapshot of the zoo that was taken under the same settings, and not before
-    its base: the log does not lead from there to here any more."""
+    """Find the newest snapshot of the zoo taken under the same settings, and not before its base:
+    the log after an older one is no longer complete."""
     base = select(log_base.c.position).where(log_base.c.zoo == zoo).scalar_subquery()
     query = (
         select(snapshots)
@@ -87,7 +87,7 @@ async def newest(engine: AsyncEngine, zoo: str, fingerprint: str) -> Snapshot | 
 
 
 async def newest_of_each_zoo(engine: AsyncEngine) -> list[Snapshot]:
-    """Find the newest snapshot of each zoo, whatever settings it was taken under."""
+    """Find the newest snapshot of each zoo, under any settings."""
     latest = (
         select(snapshots.c.zoo, func.max(snapshots.c.position).label("position"))
         .group_by(snapshots.c.zoo)
@@ -103,25 +103,25 @@ def _snapshot(row: Row[Any]) -> Snapshot:
     return Snapshot(*(row._mapping[name] for name in Snapshot.__slots__))
 
 
-# Where the fold of a zoo begins once its log was pruned.
+# The state from which the fold of a zoo begins after its log was pruned.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base(Snapshot):
-    """The snapshot that stands for pruned rows. ``taught`` counts the lessons in it by batch."""
+    """The snapshot that replaces pruned rows. ``taught`` counts the lessons in it by batch."""
 
     taught: Counter[str]
     created_at: datetime
 
     @classmethod
     def of(cls, found: Snapshot) -> "Base":
-        """Let a snapshot stand for the rows before it."""
+        """Make a snapshot the base that replaces the rows before it."""
         given = {name: getattr(found, name) for name in Snapshot.__slots__}
         return cls(**given, taught=taught_in(found.state), created_at=datetime.now(UTC))
 
 
 async def bases(engine: AsyncEngine, zoo: str | None = None) -> dict[str, Base]:
-    """Read the base of each zoo that has one, or of one zoo."""
+    """Read the bases by zoo, or that of one zoo."""
     query = select(log_base).order_by(log_base.c.zoo)
     if zoo is not None:
         query = query.where(log_base.c.zoo == zoo)
@@ -131,12 +131,12 @@ async def bases(engine: AsyncEngine, zoo: str | None = None) -> dict[str, Base]:
 
 
 async def base_of(engine: AsyncEngine, zoo: str) -> Base | None:
-    """Read the base of the zoo; None where nothing of it was pruned."""
+    """Read the base of the zoo; None if nothing of it was pruned."""
     return (await bases(engine, zoo)).get(zoo)
 
 
 async def base_positions(engine: AsyncEngine) -> dict[str, int]:
-    """Read where the fold of each zoo that has a base goes on."""
+    """Read the position of the base of each zoo that has one."""
     async with engine.connect() as connection:
         found = await connection.execute(select(log_base.c.zoo, log_base.c.position))
         return {row.zoo: row.position for row in found}
@@ -145,7 +145,7 @@ async def base_positions(engine: AsyncEngine) -> dict[str, int]:
 async def replace_bases(
     connection: AsyncConnection, given: Sequence[Base], forgotten: Sequence[str] = ()
 ) -> None:
-    """Put these in the place of those that the zoos had; ``forgotten`` zoos have none any more."""
+    """Replace the bases of these zoos, and delete those of ``forgotten`` zoos."""
     for zoo in forgotten:
         await _forget(connection, zoo)
     of_zoos = log_base.c.zoo.in_([base.zoo for base in given])
@@ -157,15 +157,14 @@ async def replace_bases(
 
 
 async def forget_base(engine: AsyncEngine, zoo: str) -> bool:
-    """Forget what the pruned rows of a zoo left behind; False where they left nothing."""
+    """Delete the base of a zoo; False if it has none."""
     async with engine.begin() as connection:
         return await _forget(connection, zoo)
 
 
 async def _forget(connection: AsyncConnection, zoo: str) -> bool:
-    """Delete the base and the snapshots of a zoo: from an older one, the log does not lead to here
-    any more. So do the changes of its candidates that no fold reads: workers report anew what is
-    there."""
+    """Delete the base and the snapshots of a zoo: the log after an older one is no longer complete.
+    Delete also the pruned changes of its candidates: workers report anew which ones are there."""
     dropped = await connection.execute(delete(log_base).where(log_base.c.zoo == zoo))
     await connection.execute(delete(snapshots).where(snapshots.c.zoo == zoo))
     start = select(log_head.c.start).scalar_subquery()
@@ -174,12 +173,12 @@ async def _forget(connection: AsyncConnection, zoo: str) -> bool:
     return dropped.rowcount > 0
 
 
-# The lessons that a state must hold, and taking them back.
+# The lessons that a state must include, and taking them back.
 
 
 async def lessons_upto(engine: AsyncEngine, zoo: str, upto: int | None = None) -> Counter[str]:
-    """Count the lessons of each batch of a zoo, up to a position in the log where one is given.
-    Those in the zoo's base count, whether their rows are still there or not."""
+    """Count the lessons of each batch of a zoo, up to a position of the log if given. Lessons in
+    the zoo's base count, whether or not their rows still exist."""
     begins = await base_of(engine, zoo)
     query = select(lessons.c.batch, func.count()).where(lessons.c.zoo == zoo)
     if begins is not None:
@@ -193,13 +192,13 @@ async def lessons_upto(engine: AsyncEngine, zoo: str, upto: int | None = None) -
 
 
 async def lasting_lessons(connection: AsyncConnection, zoo: str) -> Counter[str]:
-    """Count the lessons of each batch that are in the zoo's base, and cannot be taken back."""
+    """Count the lessons of each batch in the zoo's base, which cannot be taken back."""
     query = select(log_base.c.taught).where(log_base.c.zoo == zoo)
     return Counter((await connection.execute(query)).scalar_one_or_none() or {})
 
 
 async def refuse_lasting(connection: AsyncConnection, zoo: str, batches: Sequence[str]) -> None:
-    """Raise MessplusError where the lessons of one of these batches are in the zoo's base."""
+    """Raise MessplusError if lessons of one of these batches are in the zoo's base."""
     stay = sorted(set(batches) & (await lasting_lessons(connection, zoo)).keys())
     if stay:
         raise MessplusError(
@@ -209,11 +208,11 @@ async def refuse_lasting(connection: AsyncConnection, zoo: str, batches: Sequenc
 
 
 async def take_back(engine: AsyncEngine, zoo: str, batches: Sequence[str]) -> int:
-    """Delete the lessons of these batches, and the zoo's snapshots, which hold what they taught;
-    returns how many lessons there were.
+    """Delete the lessons of these batches, and the zoo's snapshots, which include what they taught;
+    returns the number of lessons deleted.
 
-    Under the log's lock, so that no prune makes them last meanwhile. Raises MessplusError where
-    they do already.
+    Holds the log's lock, so that no prune puts them into the base meanwhile. Raises MessplusError
+    if they are in it already.
     """
     async with engine.begin() as connection:
         await log.lock(connection)

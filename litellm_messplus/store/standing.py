@@ -1,8 +1,8 @@
-"""The records before an entry that decide what it teaches: the labels on its call that can still
-count, and who served its conversation.
+"""The earlier records that decide what an entry teaches: the labels on its call that can still
+count, and the models that served its conversation.
 
-A label that its source has replaced changes no verdict any more, so the fold does not read it: with
-all of them read back for each, a client that judges one answer over and over costs the cube of it.
+A label that its source has replaced changes no verdict any more, so the fold does not read it: if
+every label were read for each one, the cost of n verdicts on one answer would grow with n cubed.
 """
 
 from collections import defaultdict
@@ -21,35 +21,34 @@ from litellm_messplus.store.tables import calls, labels, requests
 
 
 def given(found: Any) -> Given:
-    """Read a label, from its record or from a row."""
+    """Make a label from its record or from a row."""
     return Given(LabelKind(found.kind), found.source, found.value, found.weight, found.probability)
 
 
 class StandingLabels:
-    """The labels that stand, by call, as of a place in the log: each source's newest label that has
-    a weight, in the order of the log."""
+    """The standing labels by call, as of a position: each source's newest label with a weight, in
+    log order."""
 
     def __init__(self, by_call: Mapping[str, Sequence[Given]] | None = None) -> None:
         self._by_call = {call_id: list(found) for call_id, found in (by_call or {}).items()}
 
     @classmethod
     async def read(cls, connection: AsyncConnection, after: int, upto: int) -> Self:
-        """Read them as of position ``after``, on the calls that the positions in (after, upto] are
-        about."""
+        """Read them as of position ``after``, for the calls of the records in (after, upto]."""
         found: dict[str, list[Given]] = defaultdict(list)
         for row in await connection.execute(_standing_query(after, upto)):
             found[row.call_id].append(given(row))
         return cls(found)
 
     def __len__(self) -> int:
-        """Count the calls that have any."""
+        """Return the number of calls with standing labels."""
         return len(self._by_call)
 
     def of(self, call_id: str) -> tuple[Given, ...]:
         return tuple(self._by_call.get(call_id, ()))
 
     def add(self, call_id: str, label: Given) -> None:
-        """Add the next label in the log."""
+        """Add the next label of the log."""
         if label.weight > 0.0:
             standing = (*self._by_call.get(call_id, ()), label)
             self._by_call[call_id] = newest_of_sources(standing)
@@ -71,13 +70,13 @@ def _standing_query(after: int, upto: int) -> Select[Any]:
     )
 
 
-# Who served the conversations that labels are on: where a promise counts conversations, the first
-# request of one has the verdict on all of it.
+# Which models served the labelled conversations: if a promise counts conversations, the first
+# request of one carries the verdict on all of it.
 
 
 class Turn(NamedTuple):
-    """A further request of a conversation, and its served call; what is of the call is None while
-    that has not ended."""
+    """A further request of a conversation, and its served call, whose fields are None until it has
+    ended."""
 
     position: int
     chosen: str
@@ -87,20 +86,19 @@ class Turn(NamedTuple):
     candidate: str | None
 
     def is_served(self, position: int) -> bool:
-        """Tell whether a model answered it, or is taken to, as of a place in the log."""
+        """Tell whether a model answered it as of a position; True while its call has not ended."""
         if self.ended_at is None or self.ended_at > position:
             return True
         return self.status == CallStatus.SUCCESS and not self.is_cache_hit
 
     def author(self, position: int) -> str | None:
-        """Name the candidate that served it; the one that was to, while its call has not ended."""
+        """Return the candidate that served it, or the chosen one while its call has not ended."""
         is_known = self.ended_at is not None and self.ended_at < position
         return self.candidate if is_known else self.chosen
 
 
 class Courses:
-    """The turns of conversations that are counted as one, by their first request, as far as the
-    log has them."""
+    """The logged turns of conversations that are counted as one, by their first request."""
 
     def __init__(
         self,
@@ -112,8 +110,8 @@ class Courses:
 
     @classmethod
     async def read(cls, connection: AsyncConnection, after: int, upto: int) -> Self:
-        """Read the conversations that the labels at positions up to ``upto`` are on, where they, or
-        their call, are at one in (after, upto]."""
+        """Read the conversations whose first request has a label or a call at a position in (after,
+        upto]."""
         turns: dict[str, list[Turn]] = defaultdict(list)
         for first, *turn in await connection.execute(_turns_query(after, upto)):
             turns[first].append(Turn(*turn))
@@ -124,8 +122,8 @@ class Courses:
         return cls(turns, labelled)
 
     def shares(self, label: Any) -> Shares:
-        """Say who served the conversation up to a label, which comes with its request and with the
-        served call where that has ended; nobody where the conversation had not gone on."""
+        """Return which candidates served the conversation before a label, given as a row with its
+        request and its ended served call, if any; empty if the conversation had no further turn."""
         first, position = label.request_id, label.position
         if label.call_id != served_call_id(first):
             return ()
@@ -139,15 +137,15 @@ class Courses:
         return shares_of(turn.author(position) for turn in served)
 
     def have_taught(self, call: Any) -> bool:
-        """Tell whether the verdict on a conversation was learned by its shares before this call,
-        its first, had ended."""
+        """Tell whether the verdict on a conversation was learned by shares before its first call,
+        ``call``, ended."""
         turns = self._turns.get(call.request_id, ())
         before = [at for at in self._labelled.get(call.request_id, ()) if at < call.position]
         return any(turn.position < at for turn in turns for at in before)
 
 
 def _turns_query(after: int, upto: int) -> Select[Any]:
-    """Select the turns of conversations whose first request has a label, or a call, in the page."""
+    """Query the turns of conversations whose first request has a label or a call in the page."""
     said, ended = (
         select(table.c.request_id).where(table.c.position > after, table.c.position <= upto)
         for table in (labels, calls)
@@ -164,7 +162,7 @@ def _turns_query(after: int, upto: int) -> Select[Any]:
         )
         .outerjoin(calls, served)
         .where(
-            requests.c.counted_with.is_not(None),  # so that the index of those is taken
+            requests.c.counted_with.is_not(None),  # so that the partial index is used
             requests.c.counted_with.in_(said.union(ended)),
             requests.c.position <= upto,
         )

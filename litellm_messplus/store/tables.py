@@ -1,4 +1,4 @@
-"""The tables: of the log, of what follows from it, and beside it. Every column's comment is its
+"""The tables of the log, of what is derived from it, and others. Every column's comment is its
 documentation, in the database too."""
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ from litellm_messplus.store.rows import (
     table_of,
     where_known,
 )
-from litellm_messplus.store.rows import metadata as metadata  # from here, with all tables in it
+from litellm_messplus.store.rows import metadata as metadata  # from here, it has all tables
 
 # The log.
 
@@ -111,7 +111,7 @@ candidate_events = log_table_of(
     UniqueConstraint("zoo", "candidate", "number", name="uq_candidate_events_number"),
 )
 
-# What follows from the log: written together with it, and read in its place.
+# Derived from the log: written together with it, and read in its place.
 
 verdicts = table_of(
     LoggedLabel,
@@ -128,8 +128,7 @@ outcomes = table_of(
 
 
 def of_promise(whose: str) -> Iterator[Column[Any]]:
-    """Yield the columns by which requests, or what belongs to one, are added up; ``whose`` date the
-    day is."""
+    """Yield the key columns of sums over requests; ``whose`` names what the day is the date of."""
     yield key("day", Date, f"The date of {whose}, UTC.")
     yield key("zoo", String(255), "The `model_name` that was asked for.")
     yield key("service_level", String(255), "The promise.")
@@ -220,7 +219,7 @@ hourly_call_sums = Table(
     "page's charts.",
 )
 
-# Beside the log: snapshots, what stands for pruned rows, workers, who is signed in, and the schema.
+# Other tables: snapshots, the bases that replace pruned rows, workers, sign-ins, and the schema.
 
 SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
 

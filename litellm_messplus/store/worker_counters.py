@@ -1,7 +1,7 @@
-"""What every worker process counted, in one table, so that any of them can tell the sum.
+"""The counters of all worker processes, in one table, so that each of them can report the sums.
 
-A worker that is gone is added to the row `ended`: the sum does not fall, and the rows do not grow.
-The lock on that row lets one worker at a time change the table: none is added twice.
+A worker that is gone is added to the row `ended`, so the sum does not fall and the number of rows
+stays bounded. The lock on that row lets one worker at a time change the table: none is added twice.
 """
 
 from collections import Counter
@@ -15,24 +15,24 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.store.tables import worker_counters
 
 ENDED = "ended"
-"""In place of a worker: all that are gone. The migration made the row."""
+"""The id of the row of all workers that are gone, which the migration created."""
 SILENT = timedelta(seconds=60)
-"""After which a worker that says nothing is gone. One that was only slow begins a new row."""
+"""The time after which a silent worker counts as gone. One that was only slow begins a new row."""
 
 Counts = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums of counts by name: of all since the first of those that run now began, and of those
-    that run alone."""
+    """The sums of counts by name: ``everyone`` of all workers since the first of those now running
+    started, ``running`` of those now running."""
 
     everyone: Counts
     running: Counts
 
 
 class WorkerCounters:
-    """The row of one worker process, named by an id that no other has."""
+    """The row of one worker process, under a unique id."""
 
     def __init__(self, database: AsyncEngine, worker: str) -> None:
         self._database = database
@@ -41,9 +41,9 @@ class WorkerCounters:
         self._given_away: Counts = {}
 
     async def exchange(self, counts: Counts, now: datetime) -> Sums:
-        """Save what this worker counted since its start; returns what there is with it.
+        """Save what this worker counted since its start, and return the sums including it.
 
-        Raises sqlalchemy.exc.SQLAlchemyError where the database does not take it.
+        Raises sqlalchemy.exc.SQLAlchemyError if the database refuses.
         """
         async with self._database.begin() as connection:
             await _lock(connection, now)
@@ -75,8 +75,8 @@ class WorkerCounters:
             await _end(connection, worker_counters.c.worker == self._worker)
 
     async def _given_away_by_now(self, connection: AsyncConnection, now: datetime) -> Counts:
-        """Read what of its counts is in the row `ended`: all that it had saved, where it was taken
-        for gone. The first worker where none runs begins anew."""
+        """Read which of its counts are in the row `ended`: all that it had saved, if it was taken
+        for gone. If no other worker runs, a new one resets that row."""
         others = select(worker_counters.c.worker).where(worker_counters.c.worker != ENDED)
         running = set((await connection.execute(others)).scalars())
         if self._row is None:
@@ -89,8 +89,7 @@ class WorkerCounters:
 
 
 async def running(connection: AsyncConnection, now: datetime) -> int:
-    """Count the workers that were heard of lately: at least the one that asks, which may not have
-    its row yet."""
+    """Count the workers updated lately: at least 1, because the caller may not have its row yet."""
     query = select(func.count()).where(
         worker_counters.c.worker != ENDED, worker_counters.c.updated_at >= now - SILENT
     )
@@ -98,7 +97,7 @@ async def running(connection: AsyncConnection, now: datetime) -> int:
 
 
 async def _lock(connection: AsyncConnection, now: datetime) -> None:
-    """Hold the table until the commit."""
+    """Lock the table until the commit."""
     ended = worker_counters.c.worker == ENDED
     await connection.execute(update(worker_counters).where(ended).values(updated_at=now))
 

@@ -1,4 +1,4 @@
-"""The modes of zoos in the database: appended by compare-and-set, the newest row holds."""
+"""The modes of zoos in the database: appended by compare-and-set, the newest row is in force."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,11 +13,11 @@ from litellm_messplus.store.rows import table_of
 from litellm_messplus.switching.modes import Mode, ZooMode
 
 KEPT = 1000
-"""Changes of a zoo that are kept, the newest."""
+"""The number of newest changes of a zoo that are kept."""
 FILE = "file"
-"""Who changed it, where the configuration file did."""
+"""The author of a change made by the configuration file."""
 WAY_BACK = "way back"
-"""Who changed it, where the zoo returned to what served before by itself."""
+"""The author of a change by which the zoo returned by itself to what served before."""
 
 
 @record
@@ -46,12 +46,12 @@ class ModeRow:
 
     @property
     def zoo_mode(self) -> ZooMode:
-        """The mode that holds from then on."""
+        """The mode in force from then on."""
         return ZooMode(Mode(self.mode), self.share, self.before, self.revision)
 
     @property
     def is_returned(self) -> bool:
-        """Whether the zoo returned by itself, and nobody has resumed it."""
+        """Whether the zoo returned by itself, and was not resumed."""
         return self.by == WAY_BACK
 
 
@@ -71,7 +71,7 @@ async def newest(database: AsyncEngine) -> dict[str, ModeRow]:
 
 
 async def newest_of(connection: AsyncConnection) -> dict[str, ModeRow]:
-    """Read the same on a connection that is there."""
+    """Read the same on an open connection."""
     last = (
         select(zoo_modes.c.zoo, func.max(zoo_modes.c.revision).label("revision"))
         .group_by(zoo_modes.c.zoo)
@@ -95,9 +95,9 @@ async def history(database: AsyncEngine, zoo: str, count: int) -> Sequence[ModeR
 
 
 async def append(database: AsyncEngine, row: ModeRow) -> bool:
-    """Append a change; False where somebody else has made that revision already.
+    """Append a change; False if another process has written that revision already.
 
-    Raises sqlalchemy.exc.SQLAlchemyError where the database does not take it.
+    Raises sqlalchemy.exc.SQLAlchemyError if the database refuses.
     """
     try:
         async with database.begin() as connection:
