@@ -1,5 +1,5 @@
-"""The certificate: what is claimed of each promise of a zoo, by what evidence, assuming what; as
-data, and as one page of Markdown for who reads the claim, and for who checks it."""
+"""The certificate: the claim about each promise of a zoo, its evidence and assumptions, as data and
+as one page of Markdown for readers of the claim and for those who check it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ from litellm_messplus.figures.words import percent
 from litellm_messplus.store.reading import one_moment, reading
 
 LEVEL = 0.95
-"""Confidence of a certificate, unless asked otherwise."""
+"""Default confidence of a certificate."""
 WINDOW = 500
 """Requests of the last window, as in the status."""
 LONGEST_SECONDS = 600.0
-"""A certificate is made once in a while, and reads every labelled request of its days: some 10
-seconds for 100,000 of them."""
+"""Time limit in seconds. A certificate is made rarely and reads every labelled request of its days:
+some 10 seconds for 100,000 of them."""
 
-# What nobody can see in the labels. Each claim names those that it rests on.
+# Assumptions that the labels cannot show. Each claim names those that it rests on.
 
 ASSUMED = {
     Sampling.JUDGE: (
@@ -63,20 +63,20 @@ COUNTED = (
     "unknown, and the interval has room for it; a failed request is no answered one, unless its "
     "promise counts failures as unsatisfied."
 )
-"""Which labels count, and what silence and failures mean."""
+"""The rule of which labels count, and the meaning of silence and failures."""
 BESIDE_STATUS = (
     "`kept` and `not kept` are about all answered requests of these days, at every look; "
     "`on track` and `below` in the status are about the judged ones, as a sample of what is to "
     "come, at one look: near the promise one may say yes where the other says no, and both are "
     "right."
 )
-"""How the certificate and the status differ, wherever both are seen."""
+"""The difference between the certificate and the status, shown wherever both appear."""
 LABELS_ARE_IN = "Labels that are still to come are like those that are there."
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Requests of which the same was said; `null` is nothing."""
+    """A group of requests with the same labels; `null` is no label."""
 
     word: float | None
     grade: float | None
@@ -87,13 +87,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim about the answered requests of one promise: that the share satisfied lies from
-    ``low`` to ``high``, at every look but with the probability that the certificate's level leaves.
+    """The claim about the answered requests of one promise: the share satisfied lies from ``low``
+    to ``high`` at every look, except with the probability that the certificate's level leaves.
 
-    ``told`` is how many requests users or checks spoke of, ``graded`` how many the judge did, and
-    ``paired`` how many both did; ``alpha`` is what they were promised, on average where it changed.
-    They are conversations where the ``unit`` says so. Others ``failed``, and ``answered_share`` is
-    what was answered of both; ``failed_among`` of the failed are in the claim, as unsatisfied.
+    ``told`` counts requests labelled by users or checks, ``graded`` by the judge, ``paired`` by
+    both; ``alpha`` is the promised share, the mean if it changed. They are conversations if
+    ``unit`` says so. ``failed`` got no answer, ``answered_share`` is the share answered of both,
+    and ``failed_among`` of the failed are in the claim, as unsatisfied.
     """
 
     alpha: float
@@ -116,14 +116,14 @@ class Claim:
 
     @property
     def verdict_in_words(self) -> str:
-        """Say it with its points where it has any."""
+        """The verdict in words, with its points if it has any."""
         return verdict_in_words(self.verdict, self.kept_within_points)
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One service level: since the first day, and over its last window; None where nothing of that
-    was answered."""
+    """The claims about one service level: since the first day, and over its last window; None if
+    none of those requests was answered."""
 
     service_level: str
     since: Claim
@@ -132,9 +132,9 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The certificate of a zoo, from the beginning of a day until a moment, UTC. ``window`` is how
-    many requests a last window has; ``sql`` gives the groups ``said`` of every promise since that
-    day."""
+    """The certificate of a zoo, from the beginning of a day until a moment, UTC. ``window`` is the
+    number of requests of a last window; ``sql`` returns the groups ``said`` of every promise since
+    that day."""
 
     zoo: str
     level: float
@@ -148,7 +148,7 @@ class Certificate:
     beside_status: str = BESIDE_STATUS
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert it for JSON: plain dictionaries, lists, text and numbers."""
+        """Convert the certificate for JSON: plain dictionaries, lists, text and numbers."""
         plain: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
         return plain
 
@@ -157,7 +157,7 @@ _ADAPTER: TypeAdapter[Certificate] = TypeAdapter(Certificate)
 
 
 def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim:
-    """Work out what these requests prove at that confidence, the judge corrected or trusted."""
+    """Compute what these requests prove at that confidence, the judge corrected or trusted."""
     heard = counted.heard
     requests = np.array([float(counted.requests)])
     found = bounds(requests, heard, counted.alpha, level, trust_judge=trust_judge)
@@ -191,7 +191,7 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
 
 
 def _assumed(sampling: Sampling, told: int, requests: int, trust_judge: bool) -> tuple[str, ...]:
-    """Name what a claim rests on beside the labels; nothing stands for itself where all spoke."""
+    """Name a claim's assumptions; if all requests have a word, only that words are true."""
     if told == requests:
         return (WORDS_ARE_TRUE,)
     if sampling is not Sampling.JUDGE:
@@ -202,9 +202,9 @@ def _assumed(sampling: Sampling, told: int, requests: int, trust_judge: bool) ->
 
 
 class Terms(TypedDict, total=False):
-    """The terms of a certificate: its confidence ``level``; how long labels may be under way, so
-    that younger requests are left out (``wait``); how many requests the last ``window`` has;
-    whether to ``trust_judge``; the time ``now``; and how many ``seconds`` it may take."""
+    """The terms of a certificate: its confidence ``level``; ``wait``, how long labels may take, so
+    that younger requests are left out; the ``window`` of newest requests; whether to
+    ``trust_judge``; the time ``now``; and the limit ``seconds`` of the reading."""
 
     level: float
     wait: timedelta
@@ -217,8 +217,8 @@ class Terms(TypedDict, total=False):
 async def certificate_of(
     database: str, zoo: str, since: date | None = None, **terms: Unpack[Terms]
 ) -> Certificate:
-    """Read the database at an SQLAlchemy URL, or the SQLite one at a path, and certify its zoo from
-    the beginning of ``since``, of all its days in the log where that is None.
+    """Certify a zoo in the database at an SQLAlchemy URL, or in the SQLite one at a path, from the
+    beginning of ``since``; over all its days in the log if that is None.
 
     Raises NoCertificateError, UnreadableDatabaseError and ReadingTakesTooLongError.
     """
@@ -229,7 +229,7 @@ async def certificate_of(
 async def certify(
     engine: AsyncEngine, zoo: str, since: date | None = None, **terms: Unpack[Terms]
 ) -> Certificate:
-    """Certify the same from a database that is open."""
+    """Certify the same from an open database."""
     level, window = terms.get("level", LEVEL), terms.get("window", WINDOW)
     trust_judge = terms.get("trust_judge", False)
     made_at = terms.get("now") or datetime.now(UTC)
@@ -266,7 +266,7 @@ def _promises(
 
 
 def _shown(query: Select[Any], engine: AsyncEngine) -> str:
-    """Write a statement out, with all its values, as this database takes it."""
+    """Return the SQL of a statement, with all its values, in the dialect of this database."""
     return str(query.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True}))
 
 
@@ -280,7 +280,7 @@ IN_WORDS = {
 
 
 def page(certificate: Certificate) -> str:
-    """Write it all."""
+    """Write the whole page."""
     return "\n\n".join(_blocks(certificate)) + "\n"
 
 
@@ -341,7 +341,7 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
 
 
 def _failures(claim: Claim) -> str:
-    """Say what became of those that got no answer."""
+    """State what became of the requests without an answer."""
     apart = claim.failed - claim.failed_among
     told = f"{claim.failed:,} {claim.unit} failed: {percent(claim.answered_share)} were answered."
     if apart:

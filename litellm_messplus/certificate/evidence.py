@@ -1,19 +1,19 @@
-"""What the labels prove of all requests, those included of which nobody said anything.
+"""The share satisfied of all requests, unlabelled ones included, as far as labels prove it.
 
-The share is of the requests that were served, each with the satisfaction that its user would state:
-nothing is said of requests to come. So what users said themselves is no estimate. Of the silent
-rest a sample tells, in one of three ways:
+The share is of the requests that were served, each with the satisfaction that its user would state;
+requests to come are not covered. Words of users are taken as they are, without estimation. The
+silent rest is estimated from a sample, in one of three ways:
 
-- `judge`: a judge grades requests that a draw picks, whether their users answer or not. It errs.
-  How often, in both directions, is seen where a user spoke too, and its verdict on the silent ones
-  is corrected by that, with the least favourable errors that these pairs allow (the point estimate
-  is that of Rogan and Gladen, "Estimating prevalence from the results of a screening test",
-  American Journal of Epidemiology 107, 1978). Where no user ever speaks it is taken at its word.
-- `draws`: no judge, but labels that were asked for by draws of known probability.
-- `answers`: neither. Those who answered then stand for those who did not, with the weights that the
-  configured response bias gave them. That is an assumption, and no number of labels proves it.
+- `judge`: a judge grades requests picked by a draw, whether their users answer or not. Its error
+  rates in both directions are measured on requests that a user labelled too, and its verdict on the
+  silent ones is corrected by them, with the least favourable errors that these pairs allow (the
+  point estimate is that of Rogan and Gladen, "Estimating prevalence from the results of a screening
+  test", American Journal of Epidemiology 107, 1978). Without any user's word it is trusted.
+- `draws`: no judge, but labels that were requested by draws of known probability.
+- `answers`: neither. Users who answered stand for those who did not, with the weights of the
+  configured response bias. That is an assumption, and no number of labels proves it.
 
-All numbers are vectors, an element a promise: a benchmark asks for many at once.
+All numbers are vectors with one element per promise, so that a benchmark computes many at once.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ from litellm_messplus.certificate import sequence
 from litellm_messplus.certificate.sequence import SampledSums, Vector, rate_bounds
 
 SATISFIED = 0.5
-"""From which value on a word or a grade says satisfied, where the judge is held to the users."""
+"""Least word or grade that counts as satisfied when the judge is compared with users."""
 PARTS = 6
-"""Into how many parts is split what may be believed of three unknowns; with 12 the interval is
+"""Parts into which the bound on the evidence about three unknowns is split; with 12 the interval is
 wider by less than a hundredth."""
 
 
 class Sampling(StrEnum):
-    """The way in which it is known what the silent requests were worth."""
+    """The method by which the satisfaction of silent requests is known."""
 
     JUDGE = "judge"
     DRAWS = "draws"
@@ -43,11 +43,11 @@ class Sampling(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """Requests of which the same was said, and their ``count``.
+    """A group of requests with the same labels, and their ``count``.
 
-    ``word`` is what a user, or a check, said, and ``grade`` what the judge did; None where it did
-    not. ``weight`` is the word's. ``probability`` is with which the label was drawn: the grade's
-    where there is one; None where it was not, or nobody wrote it down.
+    ``word`` is the label of a user or a check, and ``grade`` the judge's; None without one.
+    ``weight`` is the word's. ``probability`` is that of the draw of the label: of the grade if
+    there is one; None if it was not drawn, or its probability was not recorded.
     """
 
     count: Vector
@@ -59,7 +59,7 @@ class Heard:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """The share satisfied of all requests, and between which values it lies at every look."""
+    """The share satisfied of all requests, and its bounds, which hold at every look."""
 
     rate: Vector
     low: Vector
@@ -68,7 +68,7 @@ class Bounds:
 
 
 def sampling_of(heard: Sequence[Heard]) -> Sampling:
-    """Name the way that these labels came about."""
+    """Name the method by which these labels were obtained."""
     if any(each.grade is not None for each in heard):
         return Sampling.JUDGE
     is_drawn = any(each.probability is not None for each in heard)
@@ -83,11 +83,11 @@ def bounds(
     *,
     trust_judge: bool = False,
 ) -> Bounds:
-    """Bound the share satisfied of so many ``requests``, at least one, at that confidence.
+    """Bound the share satisfied of ``requests``, at least one, at that confidence.
 
-    ``centre`` is the share that is expected before any label: the one promised. It makes nothing
-    wrong, only wider where it is far off. With ``trust_judge`` a judge is taken at its word,
-    whatever users said of the same requests.
+    ``centre`` is the share expected before any label: the promised one. A wrong one only widens the
+    bounds. With ``trust_judge`` the judge's grades are taken as true, whatever users said of the
+    same requests.
     """
     sampling, made = sampling_of(heard), -log(1.0 - level)
     if sampling is Sampling.JUDGE:
@@ -105,7 +105,7 @@ def bounds(
 
 
 def _words(heard: Sequence[Heard], requests: Vector) -> tuple[Vector, Vector]:
-    """Count the requests of which users, or checks, spoke, and those they were satisfied with."""
+    """Count the requests with a word of a user or a check, and the satisfied ones of them."""
     told, satisfied = np.zeros_like(requests), np.zeros_like(requests)
     for each in heard:
         if each.word is not None:
@@ -117,8 +117,8 @@ def _words(heard: Sequence[Heard], requests: Vector) -> tuple[Vector, Vector]:
 def _told(
     requests: Vector, heard: Sequence[Heard], centre: float, made: float, sampling: Sampling
 ) -> tuple[Vector, Vector, Vector]:
-    """Bound the sum of the words, had all spoken: by draws, beside what was said unasked; or by
-    those who answered, as if a draw had picked them, with the share of all by weight."""
+    """Bound the sum of the words if every request had one: by draws, plus the words given unasked;
+    or by those who answered, as if drawn, with the share of all by weight."""
     words = [each for each in heard if each.word is not None]
     if sampling is Sampling.DRAWS:
         unasked = [each for each in words if each.probability is None]
@@ -140,7 +140,7 @@ def _told(
 def _judged(
     requests: Vector, heard: Sequence[Heard], centre: float, made: float, trust_judge: bool
 ) -> tuple[Vector, Vector, Vector]:
-    """Bound what users said together with what the judge says of the silent ones."""
+    """Bound the users' words together with the judge's grades of the silent requests."""
     told, satisfied = _words(heard, requests)
     drawn = [each for each in heard if each.grade is not None]
     graded = sum((each.count for each in drawn), np.zeros_like(requests))
@@ -167,15 +167,15 @@ def _judged(
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Requests that a user and the judge spoke of: ``trials`` and those that the judge called
-    satisfactory, of unsatisfied users first, of satisfied ones second."""
+    """Requests labelled by both a user and the judge: ``trials``, and those that the judge called
+    satisfactory; of unsatisfied users first, of satisfied ones second."""
 
     trials: Vector
     yes: Vector
 
     @classmethod
     def of(cls, drawn: Sequence[Heard], requests: Vector) -> "Pairs":
-        """Count them."""
+        """Count the pairs."""
         trials, yes = np.zeros((2, *requests.shape)), np.zeros((2, *requests.shape))
         for each in drawn:
             if each.word is not None and each.grade is not None:
@@ -187,26 +187,26 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Silent:
-    """The requests of which no user spoke, and what the judge says of them, around ``centre``."""
+    """The requests without a user's word, and the judge's grades of them, around ``centre``."""
 
     requests: Vector
     centre: float
     sums: SampledSums
 
     def shares(self, made: Vector | float, noise: Vector | float = 0.0) -> tuple[Vector, ...]:
-        """Give the share that the judge would call satisfactory, had it graded all: the lowest, the
+        """Return the share that the judge would call satisfactory if it graded all: the lowest, the
         likeliest, the highest."""
         low, high = self.sums.bounds(made, noise)
         whole = np.maximum(self.requests, 1.0)
         return tuple(self.centre + each / whole for each in (low, self.sums.estimate, high))
 
     def corrected(self, pairs: Pairs, made: float) -> tuple[Vector, ...]:
-        """Give the share of satisfied ones among them, the lowest, the likeliest, the highest.
+        """Return the share of satisfied ones among them: the lowest, the likeliest, the highest.
 
-        Three things are not known: what the judge would say of all, how often it is right on
+        Three quantities are unknown: what the judge would say of all, how often it is right on
         satisfied users, how often it is wrong on others. Bets on them are on different requests, so
-        their product is a process as each is, and all three are believed together as long as it
-        is below its limit. Over how that is split among them the worst case is taken.
+        their product is a process as each is, and all three hold together as long as it is below
+        its limit. The worst case is taken over how the limit is split among them.
         """
         (alarm_yes, hit_yes), (alarms, hits) = pairs.yes, pairs.trials
         least = (
@@ -235,15 +235,15 @@ class Silent:
 
 
 def _share(said: Vector, hit: Vector, alarm: Vector) -> Vector:
-    """Turn the share that a judge calls satisfactory into that of those that are."""
+    """Convert the share that a judge calls satisfactory into the share that is."""
     return np.asarray((said - alarm) / np.maximum(hit - alarm, 1e-9))
 
 
 def _probability(labelled: Vector, requests: Vector) -> Vector:
-    """Take the share that got a label for the probability of one."""
+    """Estimate the probability of a label by the share of requests that got one."""
     return np.clip(labelled / requests, 1.0 / np.maximum(requests, 1.0), 1.0)
 
 
 def _sums(likely: Sequence[Vector], requests: Vector) -> SampledSums:
-    """Begin the sums for draws of these probabilities, if there are any."""
+    """Create the sums for draws of these probabilities, if there are any."""
     return SampledSums(np.min([*likely], axis=0) if likely else np.ones_like(requests))

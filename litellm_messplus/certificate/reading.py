@@ -1,9 +1,9 @@
-"""What the certificate reads of the log: requests counted, and what was said of them, counted too.
+"""Queries of the log for the certificate: counts of requests, and counts by their labels.
 
-How many requests there were, the sums by day know. Of the log only requests with labels are read,
-along the index of the labels' times, and they come back in groups of requests of which the same was
-said: values to the hundredth, probabilities to the ten-thousandth. Runs alike on SQLite and
-Postgres, and the page shows the very statement.
+The number of requests comes from the sums by day. Of the log only labelled requests are read, along
+the index of the labels' times, in groups of requests with the same labels: values to the hundredth,
+probabilities to the ten-thousandth. Runs alike on SQLite and Postgres, and the page shows the very
+statement.
 """
 
 from collections.abc import Mapping
@@ -49,18 +49,18 @@ CURRENT = Table(
     *(Column(name, String) for name in ("label_id", "call_id", "kind")),
     Column("value", Float),
 )
-"""The view, as far as it is read here."""
+"""The view, with the columns read here."""
 WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
-"""Kinds of labels that are taken for the truth. What users do next is a weak sign, and no word."""
+"""Kinds of labels taken as the truth. A user's next turn is a weak signal, and no word."""
 JUDGE = LabelKind.JUDGE.value
 IS_FAILED = outcomes.c.failure.is_not(None)
 COUNTS = and_(outcomes.c.counts, ~outcomes.c.service_level.endswith(BEFORE_SUFFIX))
-"""Requests that count towards a promise: those that were served as before count towards none, and
-the first request of a conversation stands for all of it where the promise counts conversations."""
+"""Requests that count towards a promise: those served as before do not, and the first request of a
+conversation stands for all of it if the promise counts conversations."""
 
 
 class NoCertificateError(MessplusError):
-    """There is nothing to certify; the message says why, and what to do."""
+    """The lack of anything to certify; the message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The ``requests`` of one service level that were answered, the share promised to them, and
-    what was said. They are conversations where the ``unit`` of the promise says so. Others
-    ``failed``; of those some are among the requests, as unsatisfied, where failures count."""
+    """The answered ``requests`` of one service level, the share promised to them, and their labels.
+    They are conversations if the promise's ``unit`` says so. Others ``failed``; some of those are
+    among the requests, as unsatisfied, if failures count."""
 
     requests: int
     alpha: float
@@ -93,9 +93,9 @@ class Counted:
 async def span_of(
     connection: AsyncConnection, zoo: str, since: date | None, until: datetime
 ) -> Span:
-    """Find the days that a certificate can be about: all of them in the log, unless asked for less.
+    """Find the days that a certificate can cover: all in the log, unless fewer are requested.
 
-    Raises NoCertificateError where the log has none, or not all of those that are asked for.
+    Raises NoCertificateError if the log has none, or not all of the requested ones.
     """
     oldest = select(func.min(requests.c.created_at)).where(requests.c.zoo == zoo)
     first: datetime | None = (await connection.execute(oldest)).scalar_one()
@@ -128,7 +128,7 @@ async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> di
     last, of, asked = span.until.date(), request_sums.c, requests.c
     is_in = and_(of.zoo == zoo, of.day >= span.since, of.day < last)
     found = await tallies(connection, "service_level", source=request_sums, where=is_in)
-    # The last day may not be in the span as a whole, so it is read from the outcomes.
+    # The last day may be only partly in the span, so it is read from the outcomes.
     for level, tally in (await _of_requests(connection, _of_last_day(zoo, span))).items():
         found[level] = found.get(level, Tally()) + tally
     is_own = asked.created_at >= span.start, asked.created_at < span.until
@@ -138,7 +138,7 @@ async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> di
 async def counted_last(
     connection: AsyncConnection, zoo: str, window: int, whole: Mapping[str, Counted]
 ) -> dict[str, Counted]:
-    """Read the newest ``window`` requests of each service level that the ``whole`` has."""
+    """Read the newest ``window`` requests of each service level in ``whole``."""
     starts = {
         (name, level): start
         for (name, level), start in (await window_start(connection, window)).items()
@@ -164,7 +164,7 @@ async def _counted(
     query: Select[Any],
     *is_own: ColumnElement[bool],
 ) -> dict[str, Counted]:
-    """Read what was said of the requests that were added up, and how many of them failed."""
+    """Read the labels of the requests that were added up, and count the failed ones."""
     heard = await _heard(connection, query)
     failures = await _failed(connection, zoo, *is_own)
     counted = {}
@@ -180,8 +180,8 @@ async def _counted(
 async def _failed(
     connection: AsyncConnection, zoo: str, *is_own: ColumnElement[bool]
 ) -> dict[str, tuple[int, int]]:
-    """Count the failed requests that these conditions pick, by service level, and how many of them
-    count as unsatisfied: those with a verdict."""
+    """Count the failed requests under these conditions, by service level, and those of them that
+    count as unsatisfied because they have a verdict."""
     query = (
         select(outcomes.c.service_level, func.count(), func.count(outcomes.c.satisfaction))
         .join(requests, requests.c.request_id == outcomes.c.request_id)
@@ -211,7 +211,7 @@ async def _heard(connection: AsyncConnection, query: Select[Any]) -> dict[str, l
 
 
 def heard_since(zoo: str, span: Span) -> Select[Any]:
-    """Count what was said of the requests of a span: a label is not older than its request."""
+    """Count the requests of a span by their labels: a label is not older than its request."""
     asked = requests.c
     return _counts(
         labels.c.created_at >= span.start,
@@ -222,8 +222,8 @@ def heard_since(zoo: str, span: Span) -> Select[Any]:
 
 
 def _counts(*where: ColumnElement[bool]) -> Select[Any]:
-    """Count the labelled requests that these conditions pick, by what was said of the served call:
-    the word that counts, if any, and the judge's grade, if any; none of a failed one."""
+    """Count the labelled requests under these conditions by the labels of the served call: the word
+    that counts, if any, and the judge's grade, if any; none of a failed one."""
     served = requests.c.request_id + ".0"
     told = (
         select(requests.c.service_level, labels.c.call_id, IS_FAILED.label("is_failed"))

@@ -1,25 +1,24 @@
 """Confidence sequences: intervals that hold at every look, not only at one chosen beforehand.
 
-Whoever looks at an ordinary interval of 95 % after every hundred requests, and stops when he likes
-what he sees, is wrong far more often than one time in twenty. A confidence sequence is right at all
-looks together with the probability that it states. Both of this module rest on Ville's inequality
-(J. Ville, "Etude critique de la notion de collectif", 1939): a process that is never negative,
-starts at 1 and never grows in expectation exceeds 1 / a at any time with probability a at most.
+Looking at an ordinary interval of 95 % after every hundred requests, and stopping at a pleasant
+one, is wrong far more often than one time in twenty. A confidence sequence is right at all looks
+together with its stated probability. Both in this module rest on Ville's inequality (J. Ville,
+"Etude critique de la notion de collectif", 1939): a process that is never negative, starts at 1 and
+never grows in expectation exceeds 1 / a at any time with probability a at most.
 
 `SampledSums` is about the sum of ``error`` over all requests of a stream, of which a sample is
-seen: each with a known probability, by a draw that hangs on nothing else (inverse probability
+seen: each with a known probability, by a draw independent of all else (inverse probability
 weighting, as in Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, "Anytime-valid off-policy
-inference for contextual bandits", 2022). ``error`` is a label minus what was expected before it
-came: the better the expectation, the narrower the interval. With a draw A of probability p, and
-for any rate of betting r below -log(1 - p),
+inference for contextual bandits", 2022). ``error`` is a label minus its expectation before it came:
+the better the expectation, the narrower the interval. With a draw A of probability p, and for any
+rate of betting r below -log(1 - p),
 
     exp(r (A / p - 1) error - A cost(r, error, p)),
     cost(r, error, p) = u (1 - p) / p - log(1 + (1 - exp(-u)) (1 - p) / p),  u = r error,
 
-is exactly 1 in expectation, so its product over the requests is such a process. It asks for the
-errors of labelled requests alone, and of nothing that is known for certain (p = 1) for anything.
-Which r is best hangs on how many labels there will be, so money is put on a grid of them: a mixture
-of such processes is one too.
+is exactly 1 in expectation, so its product over the requests is such a process. It needs the errors
+of labelled requests alone, and a label that was certain (p = 1) costs nothing. The best r depends
+on the number of labels, so money is put on a grid of rates: a mixture of such processes is one too.
 
 `rate_bounds` is about a share of yes and no: the mixture of all rates by Jeffreys' prior against
 the true one (H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals
@@ -36,41 +35,41 @@ Vector = NDArray[np.float64]
 
 GRID = 12
 FACTOR = 3.0**0.5
-"""Rates of betting, each lower than the one before by this factor: narrow from some 50 labels to
-500,000. The higher ones, which are best for fewer labels, get more of the money."""
+"""Ratio of each rate of betting to the next lower one: narrow from some 50 labels to 500,000. The
+higher rates, which are best for fewer labels, get more of the money."""
 HIGHEST = 0.9
 """The highest rate, as a share of the one at which the cost has no bound."""
 LEAST_PROBABILITY = 0.0005
-"""A label that is less likely says next to nothing of the others, and cannot be counted on."""
+"""Least probability of a label: a rarer one says next to nothing about the others."""
 NEWTON = 8
-"""Steps: to the last digit. What fewer would leave lies outside, and only widens."""
+"""Newton steps: to the last digit. The error of fewer is to the outside, and only widens."""
 STEPS = 25
-"""Halvings of [0, 1] in search of a rate: to 3e-8, outside too."""
+"""Halvings of [0, 1] in search of a rate: to 3e-8, with the error to the outside too."""
 
 _MONEY = FACTOR ** (-0.5 * np.arange(GRID))
 _LOG_MONEY = np.log(_MONEY / _MONEY.sum() / 2.0)
-"""Half of all is put on errors that are too high, half on those that are too low."""
+"""Log money by rate: half is put on errors that are too high, half on those too low."""
 
 
 def betting_rates(least_probability: Vector) -> Vector:
-    """Give the grid of each stream, for draws of at least that probability."""
+    """Return the grid of each stream, for draws of at least that probability."""
     most = -np.log1p(-np.clip(least_probability, LEAST_PROBABILITY, 1.0 - 1e-9))
     return np.asarray(HIGHEST * np.multiply.outer(most, FACTOR ** -np.arange(GRID)))
 
 
 def cost(rates: Vector, error: Vector, probability: Vector) -> Vector:
-    """Give what a labelled request costs each bet of its stream."""
+    """Return what a labelled request costs each bet of its stream."""
     odds = ((1.0 - probability) / probability)[..., None]
     stake = rates * error[..., None]
     return np.asarray(stake * odds - np.log1p(-np.expm1(-stake) * odds))
 
 
 class SampledSums:
-    """Sums of many streams at once, each of them an element of a vector: the weighted sum of its
-    errors, and what every bet has cost.
+    """Sums of many streams at once, one vector element each: the weighted sum of its errors, and
+    the cost of every bet.
 
-    The memory is fixed: a few numbers for each rate and stream, however many labels come; and their
-    order changes nothing.
+    The memory is fixed: a few numbers for each rate and stream, however many labels come, and the
+    order of the labels changes nothing.
     """
 
     def __init__(self, least_probability: Vector) -> None:
@@ -82,9 +81,9 @@ class SampledSums:
         self._below = np.zeros_like(self._rates)
 
     def add(self, error: Vector, probability: Vector, count: Vector) -> None:
-        """Add labelled requests to each stream, ``count`` that are alike: their error, from -1 to
-        1, and how likely a label was. Raises ValueError for a probability that is none, or below
-        the least that was announced."""
+        """Add labelled requests to each stream, ``count`` alike: their error, from -1 to 1, and the
+        probability of a label. Raises ValueError for an invalid probability, or one below the least
+        that was announced."""
         if np.any((count > 0.0) & ((probability > 1.0) | (probability < self._least - 1e-12))):
             raise ValueError("a label was less likely than announced, or more than certain")
         self._labels += count
@@ -94,22 +93,22 @@ class SampledSums:
 
     @property
     def estimate(self) -> Vector:
-        """The sums over all requests, as the sample says them."""
+        """The sums over all requests, estimated from the sample."""
         return self._weighted
 
     def least_made(self, noise: Vector | float = 0.0) -> Vector:
-        """Give what the bets have made, as a logarithm, were the estimate the truth: about as
-        little as there is to make."""
+        """Return the logarithm of what the bets have made if the estimate is the truth: about the
+        least possible."""
         spent = self._spent(noise)
         return _made(self._rates, spent, np.zeros_like(self._least))[0]
 
     def bounds(self, made: Vector | float, noise: Vector | float = 0.0) -> tuple[Vector, Vector]:
-        """Give the values between which the sums over all requests lie, where the bets have made
-        no more than exp(``made``) of 1; of no label, all values. With ``made`` the logarithm of
-        1 / a, any look finds the truth outside with probability a at most.
+        """Return bounds of the sums over all requests, within which the bets have made no more than
+        exp(``made``) of 1; all values without a label. With ``made`` the logarithm of 1 / a, the
+        truth is outside at any look with probability a at most.
 
-        ``noise`` is how many numbers from 0 to 1 stand around the sums at random: each adds an
-        eighth of the square of the rate to what a bet costs (Hoeffding's lemma).
+        ``noise`` is the number of random values from 0 to 1 around the sums: each adds an eighth of
+        the square of the rate to what a bet costs (Hoeffding's lemma).
         """
         above, below = self._spent(noise)
         deviations = (
@@ -125,7 +124,7 @@ class SampledSums:
 
 def _largest(rates: Vector, spent: tuple[Vector, Vector], made: Vector | float) -> Vector:
     """Find the deviation at which the bets have made exp(``made``), by Newton's steps from above:
-    the logarithm of what they made is convex, so no step goes too far."""
+    the logarithm of what they made is convex, so no step overshoots."""
     wanted = np.asarray(made)[..., None] - _LOG_MONEY
     deviation = np.asarray(((wanted + spent[0]) / rates).min(axis=-1))
     for _ in range(NEWTON):
@@ -136,7 +135,7 @@ def _largest(rates: Vector, spent: tuple[Vector, Vector], made: Vector | float) 
 
 
 def _made(rates: Vector, spent: tuple[Vector, Vector], deviation: Vector) -> tuple[Vector, Vector]:
-    """Give the logarithm of what bets of both signs have made, and how it moves."""
+    """Return the logarithm of what bets of both signs have made, and its derivative."""
     staked = rates * deviation[..., None]
     won = np.concatenate([staked - spent[0] + _LOG_MONEY, -staked - spent[1] + _LOG_MONEY], axis=-1)
     highest = won.max(axis=-1, keepdims=True)
@@ -150,13 +149,13 @@ _log_gamma = np.vectorize(lgamma, otypes=[np.float64])
 
 
 def least_made(yes: Vector, trials: Vector) -> Vector:
-    """Give what betting against the likeliest rate has made, as a logarithm."""
+    """Return the logarithm of what betting against the likeliest rate has made."""
     return np.asarray(_mixed(yes, trials) - _log_likelihood(yes, trials - yes, _share(yes, trials)))
 
 
 def rate_bounds(yes: Vector, trials: Vector, made: Vector | float) -> tuple[Vector, Vector]:
-    """Give the values between which a rate lies of which so many trials said yes, where betting
-    against it has made no more than exp(``made``) of 1; 0 and 1 of no trials."""
+    """Return the bounds of a rate of ``yes`` in ``trials``, within which betting against it has
+    made no more than exp(``made``) of 1; 0 and 1 without trials."""
     no, share = trials - yes, _share(yes, trials)
     least = _mixed(yes, trials) - made
     return (
@@ -168,15 +167,15 @@ def rate_bounds(yes: Vector, trials: Vector, made: Vector | float) -> tuple[Vect
 def is_surely_above(
     yes: Vector, trials: Vector, rate: Vector | float, made: float
 ) -> NDArray[np.bool_]:
-    """Tell whether a rate lies above this one: whether its lower bound would. It asks for one
-    likelihood, where a bound asks for one a halving."""
+    """Tell whether the true rate is above ``rate``, as its lower bound would be. This takes one
+    likelihood, a bound one per halving."""
     return (_share(yes, trials) > rate) & _is_doubted(yes, trials, rate, made)
 
 
 def is_surely_below(
     yes: Vector, trials: Vector, rate: Vector | float, made: float
 ) -> NDArray[np.bool_]:
-    """Tell whether a rate lies below this one."""
+    """Tell whether the true rate is below ``rate``."""
     return (_share(yes, trials) < rate) & _is_doubted(yes, trials, rate, made)
 
 
@@ -192,7 +191,7 @@ def _share(yes: Vector, trials: Vector) -> Vector:
 
 
 def _mixed(yes: Vector, trials: Vector) -> Vector:
-    """Give the logarithm of the likelihood under all rates, by Jeffreys' prior."""
+    """Return the logarithm of the likelihood under all rates, by Jeffreys' prior."""
     found = _log_gamma(yes + 0.5) + _log_gamma(trials - yes + 0.5) - _log_gamma(trials + 1.0)
     return np.asarray(found - log(pi))
 

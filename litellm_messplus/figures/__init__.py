@@ -1,1 +1,1 @@
-"""What requests came to, added up: the one set of figures, and how they are written."""
+"""Sums over requests: the one set of figures, and how they are written."""

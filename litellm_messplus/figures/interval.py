@@ -1,4 +1,4 @@
-"""How far a share of few verdicts can be trusted: Wilson's interval, and what it says of alpha."""
+"""Confidence in a share of few verdicts: Wilson's interval, and what it says about alpha."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,9 +8,9 @@ Z = 1.96
 """Standard errors on either side, for 95 %; the same number as in `docs/sql.md`."""
 ENOUGH_ANSWERED = 100
 WIDEST = 0.10
-"""Fewer verdicts, or a wider interval, is thin evidence."""
+"""Limits of thin evidence: fewer verdicts, or a wider interval."""
 NARROW = 0.025
-"""The half width up to which an interval around a promise says that it is kept within points."""
+"""Largest half width of an interval around a promise that is kept within points."""
 
 
 class Standing(StrEnum):
@@ -24,7 +24,7 @@ class Standing(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The verdict of what is proved of all answered requests: words of the certificate alone."""
+    """The verdict on what is proved of all answered requests, used by the certificate alone."""
 
     KEPT = "kept"
     KEPT_WITHIN = "kept within"
@@ -46,11 +46,11 @@ class Interval:
 
 
 def wilson(rate: float, count: float) -> Interval | None:
-    """Compute Wilson's interval around ``rate`` of ``count`` verdicts; None without any. Where
-    verdicts weigh differently, ``count`` is their `effective` number.
+    """Compute Wilson's interval around ``rate`` of ``count`` verdicts; None without any. If
+    verdicts have different weights, ``count`` is their `effective` number.
 
     It is made for verdicts of 0 and 1; with scores in between it is too wide, not too narrow.
-    Raises ValueError where ``rate`` is no share, or ``count`` is negative.
+    Raises ValueError if ``rate`` is no share, or ``count`` is negative.
     """
     if not 0.0 <= rate <= 1.0 or count < 0:
         raise ValueError(f"a share of {rate} in {count} verdicts")
@@ -59,21 +59,21 @@ def wilson(rate: float, count: float) -> Interval | None:
     scale = 1.0 + Z * Z / count
     middle = (rate + Z * Z / (2.0 * count)) / scale
     half = Z * sqrt(rate * (1.0 - rate) / count + Z * Z / (4.0 * count * count)) / scale
-    # Rounding must not push an end past the share it is around: all satisfied means high = 1.
+    # Rounding must not push an end past the share: if all are satisfied, high = 1.
     return Interval(max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate)))
 
 
 def effective(weight: float, squared_weight: float) -> float:
-    """Return how many verdicts of equal weight say as much as these (Kish), from the sum of their
-    weights and that of the squares; 0 of none."""
+    """Return the effective number of verdicts of equal weight (Kish), from the sum of the weights
+    and that of their squares; 0 without any."""
     return weight * weight / squared_weight if squared_weight else 0.0
 
 
 def verdict(interval: Interval | None, alpha: float) -> Verdict:
-    """Judge a promise: kept where all of the interval is at or above ``alpha``; not kept where all
-    is below.
+    """Judge a promise: kept if all of the interval is at or above ``alpha``; not kept if all is
+    below.
 
-    In between it is kept within some points where the interval is narrow: see `points_below`.
+    In between it is kept within some points if the interval is narrow: see `points_below`.
     """
     if interval is None:
         return Verdict.CANNOT_SAY
@@ -90,18 +90,18 @@ STANDINGS = {
     Verdict.NOT_KEPT: Standing.BELOW,
     Verdict.CANNOT_SAY: Standing.TOO_EARLY,
 }
-"""What the same interval says where it is measured, and proves nothing."""
+"""The standing for each verdict, for an interval that only measures and proves nothing."""
 
 
 def standing(interval: Interval | None, alpha: float) -> Standing:
     """Tell where a measured share stands: on track unless all of its interval is below ``alpha``;
-    too early where the interval has alpha in it, and is wide."""
+    too early if the interval contains alpha and is wide."""
     return STANDINGS[verdict(interval, alpha)]
 
 
 def points_below(interval: Interval | None, alpha: float) -> float | None:
     """Return how far below ``alpha`` the true share may be, in points, rounded up to 0.1; None
-    where the verdict is not that it is kept within points."""
+    unless the promise is kept within points."""
     if interval is None or verdict(interval, alpha) is not Verdict.KEPT_WITHIN:
         return None
     tenths = 1000.0 * (alpha - interval.low)
@@ -109,11 +109,11 @@ def points_below(interval: Interval | None, alpha: float) -> float | None:
 
 
 def verdict_in_words(verdict: Verdict, kept_within_points: float | None) -> str:
-    """Write a verdict with its points where it has any."""
+    """Write a verdict, with its points if it has any."""
     points = kept_within_points
     return verdict.value if points is None else f"{verdict.value} {points:g} points"
 
 
 def is_thin(interval: Interval | None, count: float) -> bool:
-    """Tell whether there are too few verdicts to lean on, whatever they say."""
+    """Tell whether there are too few verdicts to rely on, whatever they say."""
     return interval is None or count < ENOUGH_ANSWERED or interval.width > WIDEST

@@ -1,6 +1,6 @@
-"""What any number of requests came to, added up. Each sum is declared once, as an expression that
-Python evaluates on an outcome and SQL on the columns of a table; the tables of sums have these
-columns. What follows from sums is a property."""
+"""Sums over any number of requests. Each is declared once, as an expression that Python evaluates
+on an outcome and SQL on the columns of a table; the tables of sums have these columns. Figures
+derived from sums are properties."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A sum over the outcomes of which all of ``known`` are known, none of ``unknown`` is, and each
-    of ``only`` has its value: of the product of ``value``, or of 1. ``comment`` says what it is."""
+    """A sum of the product of ``value``, or of 1, over the outcomes in which all of ``known`` are
+    known, none of ``unknown`` is, and each of ``only`` has its value. ``comment`` describes it."""
 
     comment: str
     value: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Figure:
 
     @property
     def python(self) -> str:
-        """The expression of what one outcome, ``o``, adds."""
+        """The Python expression of what one outcome, ``o``, adds."""
         value = " * ".join(f"o.{name}" for name in self.value) or "1"
         conditions = [f"o.{name} is not None" for name in self.known]
         conditions += [f"o.{name} is None" for name in self.unknown]
@@ -66,12 +66,12 @@ _LATE = {"known": ("seconds",), "unknown": ("encode_seconds",)}
 _TIMED = {"known": ("seconds",)}
 _PRICED = {"known": ("served_cost",)}
 
-# The sums, and what follows from them.
+# The sums, and the figures derived from them.
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The sums over a number of requests, in the words of the tables of sums."""
+    """The sums over a number of requests, named as in the tables of sums."""
 
     requests: int = _sum("Requests decided.")
     counted: int = _sum(
@@ -148,102 +148,102 @@ class Tally:
 
     @property
     def unit(self) -> str:
-        """Name what the promise counts."""
+        """The unit that the promise counts."""
         return "requests" if self.counted == self.requests else "conversations"
 
     @property
     def answered_share(self) -> float | None:
-        """The share of the requests that ended which were answered; None of none."""
+        """The share answered of the requests that ended; None if none did."""
         return share(self.succeeded, self.succeeded + self.failed)
 
     @property
     def rate(self) -> float | None:
-        """The mean satisfaction of the judged, each verdict by its weight; None of none."""
+        """The weighted mean satisfaction of the judged requests; None without any."""
         return share(self.weighted_satisfaction, self.weight)
 
     @property
     def alpha(self) -> float | None:
-        """The mean alpha of all requests; where all have the same, that very number."""
+        """The mean alpha of all requests; exactly their alpha if all have the same."""
         found = share(self.alphas, self.requests)
         return None if found is None else round(found, 12)
 
     @property
     def promised(self) -> float | None:
-        """The mean alpha of the judged, each verdict by its weight; that of all without any."""
+        """The weighted mean alpha of the judged requests; of all requests if none is judged."""
         found = share(self.weighted_alpha, self.weight)
         return self.alpha if found is None else round(found, 12)
 
     @property
     def effective(self) -> float:
-        """The number of verdicts of equal weight that say as much as these; 0 of none."""
+        """The effective number of verdicts of equal weight; 0 without any."""
         return effective(self.weight, self.weight_squared)
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of ``rate`` at 95 %; None of none."""
+        """The interval of ``rate`` at 95 %; None without verdicts."""
         return interval_of(self.rate, self.effective)
 
     @property
     def low(self) -> float | None:
-        """The lower end of that interval; None of none."""
+        """The lower end of that interval; None without verdicts."""
         return None if self.interval is None else self.interval.low
 
     @property
     def high(self) -> float | None:
-        """The upper end; None of none."""
+        """The upper end; None without verdicts."""
         return None if self.interval is None else self.interval.high
 
     @property
     def cost_per_request(self) -> float | None:
-        """The mean cost of the priced; None of none."""
+        """The mean cost of the priced requests; None without any."""
         return share(self.priced_cost, self.priced)
 
     @property
     def seen_cost_per_request(self) -> float | None:
-        """The same without the calls that no user saw; None of none."""
+        """The same without the calls that no user saw; None without priced requests."""
         return share(max(self.priced_cost - self.exploration_cost, 0.0), self.priced)
 
     @property
     def paid(self) -> float:
-        """The cost that is held against the largest's: of serving the compared, and of all calls
-        that no user saw and all judging."""
+        """The cost compared with the largest's: of serving the compared requests, of all calls that
+        no user saw, and of all judging."""
         return self.compared_cost + self.exploration_cost + self.judging_cost
 
     @property
     def saved(self) -> float:
-        """The cost by which that is less than the largest alone."""
+        """The cost by which ``paid`` is less than that of the largest alone."""
         return self.compared_cost_largest - self.paid
 
     @property
     def saved_share(self) -> float | None:
-        """The share of the largest's cost that was saved; None where there is none."""
+        """The saved share of the largest's cost; None if that is 0."""
         return share(self.saved, self.compared_cost_largest)
 
 
 FIGURES: Mapping[str, Figure] = {each.name: each.metadata[""] for each in fields(Tally)}
 """Every sum by its name, in the order of the columns."""
 COUNTS = frozenset(each.name for each in fields(Tally) if each.type is int)
-"""Those that are whole numbers."""
+"""Names of the sums that are whole numbers."""
 
 
 _EXPRESSIONS = ", ".join(figure.python for figure in FIGURES.values())
-# Compiled once: the log's writer works it out for every request, before and after each batch.
+# Compiled once: the log's writer evaluates it for every request, before and after each batch.
 amounts: Callable[[Any], tuple[float, ...]] = eval(f"lambda o: ({_EXPRESSIONS})")
-"""Compute what one outcome adds to each figure, in their order."""
+"""The amounts that one outcome adds to each figure, in their order."""
 
 
 def share(part: float, whole: float) -> float | None:
-    """Divide a part by the whole; None where there is none."""
+    """Divide a part by the whole; None if the whole is 0."""
     return part / whole if whole else None
 
 
 def interval_of(rate: float | None, count: float) -> Interval | None:
-    """Compute the interval around a mean that sums made; None of no verdicts."""
+    """Compute the interval around a mean of sums; None without verdicts."""
     return None if rate is None else wilson(min(max(rate, 0.0), 1.0), count)
 
 
 def taken(kind: type[T], found: Any, **others: Any) -> T:
-    """Make a part of the status of the figures of the same names, and of the ``others``."""
+    """Build a part of the status from the figures of the same names, and the ``others``."""
     names = (each.name for each in fields(kind))  # type: ignore[arg-type]
     return kind(**{n: others[n] if n in others else getattr(found, n) for n in names})
 

@@ -1,5 +1,5 @@
 """Figures for people: four significant digits and a unit, shares in percent, times to the second,
-and one word for what is not known."""
+and one word for unknown values."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,12 +11,12 @@ DIGITS = 4
 
 
 def figure(value: float | None, unit: str | None = None) -> str:
-    """Write a number to four significant digits, with its unit where it has one."""
+    """Write a number to four significant digits, with its unit if it has one."""
     return UNKNOWN if value is None else f"{_digits(value)} {unit or ''}".rstrip()
 
 
 def _digits(value: float) -> str:
-    """Round no digit before the point away, and write a zero without a sign."""
+    """Format without rounding digits before the point, and zero without a sign."""
     is_long = abs(value) >= 10**DIGITS - 0.5
     return f"{value:,.0f}" if is_long else f"{value + 0.0:.{DIGITS}g}"
 
@@ -63,11 +63,11 @@ FORMS: dict[str, Callable[..., str]] = {
     "around": percent_around,
     ".2f": "{:.2f}".format,
 }
-"""By name, what writes the values at the paths; `figure UNIT` writes one with that unit."""
+"""Formats of the values at the paths, by name; `figure UNIT` writes one with that unit."""
 
 
 def value_at(found: Any, path: str) -> Any:
-    """Return the value at a path; None where a part on the way is None."""
+    """Return the value at a path; None if a part on the way is None."""
     for name in filter(None, path.split(".")):
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Asking a running proxy over HTTP: for its figures, and for one request."""
+"""HTTP requests to a running proxy: for its figures, and for one logged request."""
 
 from http import HTTPStatus
 from typing import Any
@@ -14,24 +14,24 @@ SECONDS = 60.0
 
 
 class NoAnswerError(MessplusError):
-    """A proxy does not give what it was asked for; the message says why, and what to do."""
+    """A proxy that does not give the requested answer; the message says why, and what to do."""
 
 
 class NoRouteError(NoAnswerError):
-    """A proxy does not have the route that was asked."""
+    """A proxy without the requested route."""
 
 
 class OtherServerError(NoAnswerError):
-    """A server that answers something else than a proxy with this version of the plugin."""
+    """A server that is not a proxy with this version of the plugin."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"the server on {url} is not a proxy with this version of the plugin")
 
 
 def logged_by(url: str, key: str, given: str) -> Logged:
-    """Take the request of that id from `GET /messplus/requests/{id}`.
+    """Fetch the request of that id from `GET /messplus/requests/{id}`.
 
-    Raises NoAnswerError where the proxy answers something else, or not at all.
+    Raises NoAnswerError if the proxy answers something else, or not at all.
     """
     answer = ask("GET", url, key, f"requests/{quote(given, safe='')}")
     try:
@@ -41,10 +41,10 @@ def logged_by(url: str, key: str, given: str) -> Logged:
 
 
 def ask(method: str, url: str, key: str, route: str, body: Any = None, **parameters: int) -> Any:
-    """Give what a route of the plugin answers, of its JSON; None where it answers no JSON.
+    """Return the JSON that a route of the plugin answers; None if the answer is not JSON.
 
-    Raises NoAnswerError where no proxy answers, and where it refuses; NoRouteError where it has no
-    such route.
+    Raises NoAnswerError if no proxy answers, or if it refuses; NoRouteError if it has no such
+    route.
     """
     address = f"{url.rstrip('/')}/messplus/{route}"
     headers = {"authorization": f"Bearer {key}"}
@@ -69,14 +69,14 @@ def _refusal(url: str, answer: httpx.Response) -> NoAnswerError:
     return NoAnswerError(f"the proxy on {url} answered {answer.status_code}: {words}")
 
 
-# What a proxy says where it refuses: its own words, on one line, and what to do about a key.
+# Refusals of a proxy: its own message, on one line, and what to do about a key.
 
 LONGEST = 200
-"""Characters of the proxy's own words."""
+"""Most characters of the proxy's own message."""
 KEY_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 UNKNOWN_KEY = "no_db_connection"
-"""LiteLLM's type of error, with status 400, for a key that it does not know and would look up in a
-database that it does not have."""
+"""LiteLLM's type of error, with status 400, for an unknown key that it would look up in a database
+that it does not have."""
 
 
 def refuses_key(status: int, kind: object) -> bool:
@@ -85,18 +85,18 @@ def refuses_key(status: int, kind: object) -> bool:
 
 
 def wrong_key(url: str, words: str) -> str:
-    """Say what to do about a key that the proxy there refuses with these words."""
+    """Say what to do about a key that the proxy at ``url`` refuses with these words."""
     return f"the proxy on {url} refuses the key: give another with --key (it says: {words})"
 
 
 def in_one_line(message: object, status: int) -> str:
-    """Shorten a proxy's own words, else give its status."""
+    """Shorten a proxy's message to one line; without a message, give its status."""
     return plain(" ".join(str(message or "").split()), LONGEST) or f"status {status}"
 
 
 def error_of(answer: httpx.Response) -> tuple[object, object]:
-    """Read what the plugin says, or LiteLLM in its place, and LiteLLM's type of error; None for
-    what is not there."""
+    """Read the error of the plugin, or else of LiteLLM, and LiteLLM's type of error; None for what
+    is missing."""
     found = _json(answer)
     if not isinstance(found, dict):
         return None, None
@@ -107,7 +107,7 @@ def error_of(answer: httpx.Response) -> tuple[object, object]:
 
 
 def _detail(found: object) -> object:
-    """Write the problems of a body in words, which come as a list."""
+    """Write the problems of a request body, which come as a list, in words."""
     if not isinstance(found, list):
         return found
     problems = [each for each in found if isinstance(each, dict)]

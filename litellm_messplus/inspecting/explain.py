@@ -1,4 +1,4 @@
-"""Why one request was served as it was: from its logged rows alone, every number as logged."""
+"""Explanation of how one request was served: from its logged rows, every number as logged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from litellm_messplus.inspecting.logged import Logged
 from litellm_messplus.prediction.surface import NUMBERS, Number
 from litellm_messplus.routing.decision import Reason
 
-# The reason of a decision, to a person.
+# The reason of a decision, in words.
 
 WORDS: dict[str, str] = {
     Reason.AHEAD: "ahead of alpha",
@@ -32,17 +32,17 @@ WORDS: dict[str, str] = {
     Reason.DEADLINE_MISSED: "the decision missed its deadline, and was not followed",
     Reason.UNDECIDED: "served as before; the choice was not worked out in time",
 }
-"""What each reason says to a person."""
+"""Each reason in words."""
 
 
 def reason_in_words(reason: str) -> str:
-    """Say a logged reason to a person; one of another version is shown as it is logged."""
+    """Write a logged reason in words; one of another version is returned as it is logged."""
     return WORDS.get(reason, reason)
 
 
-# What stands out in a prompt: the numbers of its surface, as a person counts them.
+# The numbers that stand out in a prompt: those of its surface, as a person counts them.
 #
-# How far a number stands out is its share of the scale on which the heads read it (the last knot).
+# A number stands out by its share of the scale on which the heads read it (the last knot).
 
 SHOWN = 8
 DISTINCT = "share of different words"
@@ -78,8 +78,8 @@ def traits(surface: Sequence[float]) -> list[Trait]:
 
 
 def standing_out(surface: Sequence[float]) -> list[Trait]:
-    """Return the numbers above 0 that stand out most; that all words differ says nothing of a short
-    prompt."""
+    """Return the numbers above 0 that stand out most, without a share of distinct words of 1, which
+    is normal in a short prompt."""
     found = [trait for trait in traits(surface) if trait.value > 0.0]
     return [trait for trait in found if (trait.name, trait.value) != (DISTINCT, 1.0)][:SHOWN]
 
@@ -99,7 +99,7 @@ def _trait(number: Number, value: float) -> Trait:
 
 @dataclass(frozen=True, slots=True)
 class PriceRange:
-    """The prices at which a candidate is the best: from ``low`` on, below ``high`` (None: all)."""
+    """The prices at which a candidate is the best: from ``low``, below ``high`` (None: no end)."""
 
     candidate: str
     low: Fraction
@@ -113,9 +113,9 @@ class PriceRange:
 def envelope(
     cost: Mapping[str, float], satisfaction: Mapping[str, float]
 ) -> tuple[PriceRange, ...]:
-    """Compute the ranges from price 0 upwards; a candidate that is nowhere the best has none.
+    """Compute the ranges from price 0 upwards; a candidate that is never the best has none.
 
-    Of two that are equal at a price, the one with the higher satisfaction counts.
+    Of two candidates that are equal at a price, the one with the higher satisfaction counts.
     """
     lines = {name: (Fraction(cost[name]), Fraction(satisfaction[name])) for name in cost}
     if not lines:
@@ -130,8 +130,7 @@ def envelope(
 
 
 def range_at(ranges: Sequence[PriceRange], price: float) -> PriceRange | None:
-    """Find the range that a price is in; None for a price below 0, or where there is no
-    candidate."""
+    """Find the range that contains a price; None for a price below 0, or without candidates."""
     exact = Fraction(price)
     reached = [each for each in ranges if each.low <= exact]
     return reached[-1] if reached else None
@@ -140,7 +139,7 @@ def range_at(ranges: Sequence[PriceRange], price: float) -> PriceRange | None:
 def _crossings(
     lines: Mapping[str, tuple[Fraction, Fraction]], best: str
 ) -> list[tuple[Fraction, Fraction, str]]:
-    """List from which price on each better candidate beats this one; of equal prices the best
+    """List the prices from which each better candidate beats this one; of equal prices the best
     first."""
     cost, satisfaction = lines[best]
     return [
@@ -152,9 +151,9 @@ def _crossings(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The numbers expected of a candidate; ``score`` is cost - price * satisfaction, where there is
-    a price, with the charge for being ``late`` in it, where there is a limit. ``is_best`` is by the
-    logged numbers, ``is_chosen`` by the router."""
+    """The expected numbers of a candidate; ``score`` is cost - price * satisfaction if there is a
+    price, plus the charge for being ``late`` if there is a limit. ``is_best`` follows from the
+    logged numbers, ``is_chosen`` from the router."""
 
     candidate: str
     cost: float
@@ -176,11 +175,11 @@ class Explanation:
 
     @property
     def traits(self) -> list[Trait]:
-        """The numbers that stand out in the prompt; empty where they are not known."""
+        """The numbers that stand out in the prompt; empty if they are unknown."""
         return [] if self.logged.surface is None else standing_out(self.logged.surface)
 
     def counts(self, label: Any) -> bool | None:
-        """Tell whether this label counts; None where that is not known."""
+        """Tell whether this label counts; None if that is unknown."""
         if label["label_id"] in self.logged.counting:
             return True
         is_served = label["call_id"] == f"{label['request_id']}.0"
@@ -207,7 +206,7 @@ class Explanation:
 
 
 def explain(logged: Logged) -> Explanation:
-    """Work out what the logged rows say."""
+    """Derive the explanation from the logged rows."""
     request = logged.request
     satisfaction = request["estimated_satisfaction"]
     cost = {

@@ -1,5 +1,5 @@
-"""The newest requests, by what a person looks for, with what became of them: for the command, and
-for the page a bounded way back at a time."""
+"""The newest requests that pass filters, with their outcomes: for the command, and for the page a
+bounded way back at a time."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,11 +19,11 @@ from litellm_messplus.store.reading import reading
 from litellm_messplus.store.tables import log_head, outcomes, requests
 
 MOST = 1000
-"""Requests that the command lists."""
+"""Most requests that the command lists."""
 SHOWN = 25
 """Requests in one answer of the page."""
 LOOK_BACK = 10_000
-"""Positions of the log that one answer looks through: then it says where to go on, so a filter that
+"""Positions of the log that one answer searches: then it says where to go on, so a filter that
 nothing passes takes no longer than one that everything does."""
 HALF = 0.5
 """A verdict below it counts as unsatisfied in a list; the promise counts verdicts as they are."""
@@ -45,8 +45,8 @@ class Given(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The requests that are asked for: of a zoo, of a promise (also as before), that a ``model``
-    was chosen for or served, of a ``key`` (its alias, or how its hash begins), from before a
+    """A filter of requests: of a zoo, of a promise (also as before), with a ``model`` that was
+    chosen or served, of a ``key`` (its alias, or the beginning of its hash), from before a
     position. None is any."""
 
     zoo: str | None = None
@@ -58,7 +58,7 @@ class Wanted:
     before: int | None = None
 
     def query(self) -> Select[Any]:
-        """Return the query of them, the newest first."""
+        """Build the query of the requests, the newest first."""
         asked, found = requests.c, outcomes.c
         return (
             select(*(asked[name] for name in ASKED), *(found[name] for name in BECAME))
@@ -95,7 +95,7 @@ class Wanted:
 
 
 class NotAllowedError(MessplusError):
-    """A refusal of what was asked for; the message says what is allowed."""
+    """A refusal of the given arguments; the message says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ class Listed:
 
 
 async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Listed]:
-    """Read the newest ``last`` of them from a database, the newest first.
+    """Read the newest ``last`` matching requests from a database, the newest first.
 
-    Raises NotAllowedError for a zoo or model that the log does not have and for ``last`` out of
-    bounds, and UnreadableDatabaseError.
+    Raises NotAllowedError for a zoo or model that is not in the log and for ``last`` out of bounds,
+    and UnreadableDatabaseError.
     """
     if not 1 <= last <= MOST:
         raise NotAllowedError(f"--last: given {last}; allowed: 1 to {MOST}")
@@ -133,7 +133,7 @@ async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Lis
 
 
 async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:
-    """Say which names there are, where nothing was found under one that is not there."""
+    """Refuse a zoo or model that is not in the log, naming those that are."""
     async with engine.connect() as connection:
 
         async def names(of: ColumnElement[Any]) -> set[str]:
@@ -151,7 +151,7 @@ async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:
 
 
 async def list_requests(connection: AsyncConnection, wanted: Wanted) -> dict[str, Any]:
-    """List at most ``SHOWN`` of them as the page shows them, within ``LOOK_BACK`` positions before
+    """List at most ``SHOWN`` requests as the page shows them, within ``LOOK_BACK`` positions before
     ``wanted.before``; the `before` of the answer is where to go on, None at the log's start."""
     end = wanted.before
     if end is None:

@@ -1,5 +1,5 @@
-"""What is logged of one request, in the same form from a database and from a running proxy; and
-what is public of it."""
+"""The logged rows of one request, in the same form from a database and from a running proxy; and
+the public part of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
 from litellm_messplus.store.tables import verdicts
 
-# What is public of a row: the columns that are declared so. Features and surface would let others
-# test guesses of the prompt, the hash of a key is nobody else's, and a position means nothing
-# outside of the log.
+# The public columns of a row, by their declaration. Features and surface would let others test
+# guesses of the prompt, the hash of a key is private, and a position means nothing outside of the
+# log.
 
 
 class PublicRow(BaseModel):
@@ -32,7 +32,7 @@ class PublicRow(BaseModel):
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        """Take the row without what is not public."""
+        """Take the public columns of the row."""
         return cls.model_validate({name: row[name] for name in cls.model_fields})
 
 
@@ -45,7 +45,7 @@ def _model(name: str, table: str, record: type) -> type[PublicRow]:
 
 
 def _kind(column: Declared) -> Any:
-    """Return the type of a column as JSON has it."""
+    """Return the type of a column in JSON."""
     kind = column.kind
     if issubclass(column.base, str):
         kind = str
@@ -85,7 +85,7 @@ PublicHistory: type[BaseModel] = create_model(
 
 
 def public_history(found: History) -> BaseModel:
-    """Take what is public of the rows."""
+    """Return the public part of the rows."""
     return PublicHistory(
         **PublicRequest.of(found.request).model_dump(),
         outcome=PublicOutcome.of(found.outcome),
@@ -94,11 +94,11 @@ def public_history(found: History) -> BaseModel:
     )
 
 
-# What is logged of one request.
+# The logged rows of one request.
 
 
 def plain(text: str | None, longest: int = 1000) -> str:
-    """Keep what is printable, on one line: clients write ids, comments and errors as they like."""
+    """Keep printable characters, on one line: ids, comments and errors are free text of clients."""
     printable = "".join(each if each.isprintable() else " " for each in text or "")
     return printable if len(printable) <= longest else f"{printable[: longest - 3]}..."
 
@@ -108,18 +108,18 @@ NOT_SENT = "a proxy does not send the numbers of the prompt: ask the database fo
 
 
 class NotFoundError(MessplusError):
-    """No request is known by the id that was given."""
+    """An id under which no request is known."""
 
 
 class NotARequestError(MessplusError):
-    """An answer that is not the log of a request of this version."""
+    """An answer that is not a logged request of this version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """The rows of one request. ``counting`` holds the ids of the labels that count; where
-    ``knows_unseen`` is false, it does so for the served call alone. ``surface`` is None where
-    ``surface_note`` says why."""
+    """The rows of one request. ``counting`` holds the ids of the labels that count; only those of
+    the served call if ``knows_unseen`` is false. ``surface`` is None for the reason in
+    ``surface_note``."""
 
     request: Row
     outcome: Row
@@ -134,14 +134,14 @@ class Logged:
 async def logged_in(database: str, given: str) -> Logged:
     """Read the request of that id from the database at a URL, or the SQLite one at a path.
 
-    Raises NotFoundError, and UnreadableDatabaseError where there is no database of this version.
+    Raises NotFoundError, and UnreadableDatabaseError if there is no database of this version.
     """
     async with reading(database) as engine:
         return await logged_from(engine, given)
 
 
 async def logged_from(engine: AsyncEngine, given: str) -> Logged:
-    """Read the request of that id from a database that is open. Raises NotFoundError."""
+    """Read the request of that id from an open database. Raises NotFoundError."""
     found = await find(engine, given)
     told = None if found is None else await history(engine, found.request_id)
     if told is None:
@@ -153,7 +153,7 @@ async def logged_from(engine: AsyncEngine, given: str) -> Logged:
 
 
 def logged_of(answer: Any) -> Logged:
-    """Take the request from what the route answered. Raises NotARequestError."""
+    """Parse the request from the route's answer. Raises NotARequestError."""
     try:
         calls, labels, outcome = answer["calls"], answer["labels"], answer["outcome"]
         shapes = ((PublicRequest, [answer]), (PublicCall, calls), (PublicLabel, labels))
@@ -207,7 +207,7 @@ async def _counting(engine: AsyncEngine, request_id: str) -> frozenset[str]:
 
 
 def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
-    """Find the label that the outcome is of: by the rule, among those of its kind."""
+    """Find the label that the outcome comes from: by the rule, among those of its kind."""
     served, kind = f"{outcome['request_id']}.0", outcome["satisfaction_kind"]
     said = (SimpleNamespace(**label) for label in labels if label["call_id"] == served)
     is_failed = outcome["status"] == CallStatus.FAILURE

@@ -1,4 +1,4 @@
-"""An explanation and a list of requests, to be printed by a rich console."""
+"""Rendering of an explanation and of a list of requests, for a rich console."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
 from litellm_messplus.switching.modes import LITELLM
 
 NOT_BY_SCORE = (Reason.HELD, Reason.TROUBLE, Reason.DEADLINE_MISSED)
-"""The reasons of who serves whatever the scores say."""
+"""Reasons for which the scores do not decide who serves."""
 
 HOLDS: dict[str, str] = {
     "tool_loop": "It was held: a tool loop was open.",
@@ -26,14 +26,14 @@ HOLDS: dict[str, str] = {
     "lost": "The hold was broken: the model before had no deployment that could take it.",
     "unknown": "Nobody knew which model had answered before: it was decided anew.",
 }
-"""What the log says of a hold, to a person."""
+"""The logged reasons of a hold, in words."""
 
 
 # An explanation in sentences.
 
 
 def sentences(found: Explanation) -> list[str]:
-    """Return all sentences, in the order in which a person asks."""
+    """Return all sentences, in the order of a reader's questions."""
     parts = (_who, _why, _promise, _limits, _exploration, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
@@ -222,8 +222,7 @@ COUNTS = {True: "counts", False: "", None: UNKNOWN}
 
 
 def render_explanation(found: Explanation) -> RenderableType:
-    """Render sentences first, then what was expected, what was called, what was said, and other
-    prices."""
+    """Render sentences first, then expectations, calls, labels, and other prices."""
     tables = (
         _candidates(found) if found.candidates else None,
         _prices(found) if found.prices else None,

@@ -1,9 +1,9 @@
-"""One promise over time, for the charts: what its requests came to, and how they were served.
+"""One promise over time, for the charts: the outcomes of its requests, and how they were served.
 
 A range of days is read from the sums by hour or by day, never from the log: by day and promise
-along the primary keys, so a reading takes as long as the span is wide, however many requests it had
-and however many promises there are. Right after a start days say nothing: then the newest requests
-are read, a bounded number along an index.
+along the primary keys, so the time of a reading grows with the span, not with the number of
+requests or promises. Right after a start days say nothing: then the newest requests are read, a
+bounded number along an index.
 """
 
 from collections import Counter, defaultdict
@@ -42,14 +42,13 @@ def plain(found: Any) -> dict[str, Any]:
     )
 
 
-# The span of time that a chart shows: from when to when, and in which steps.
+# The span of time of a chart: its ends and its steps.
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LONGEST_DAYS = 366
-"""So that a reading is bounded, whatever is asked for."""
+"""Most days of a span, so that a reading is bounded."""
 STEPS = ((2, HOUR), (14, 6 * HOUR), (120, DAY), (LONGEST_DAYS, 7 * DAY))
-"""Up to how many days a chart has which step: 24 to 120 points, as many as a person can tell
-apart."""
+"""The step for up to so many days: 24 to 120 points, as many as a person can tell apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +61,12 @@ class Span:
 
     @property
     def is_hourly(self) -> bool:
-        """Whether a step is less than a day, so that the sums by day do not tell it."""
+        """Whether a step is less than a day, so that the sums by day are too coarse."""
         return self.step < DAY
 
     @property
     def starts(self) -> list[datetime]:
-        """Return when each step begins."""
+        """The beginning of each step."""
         count = (self.end - self.begin) // self.step
         return [self.begin + place * self.step for place in range(count)]
 
@@ -78,14 +77,14 @@ class Span:
         return [self.begin.date() + place * DAY for place in range(count)]
 
     def place(self, moment: datetime) -> int | None:
-        """Find which step it lies in, from 0; None outside of the span."""
+        """Return the index of the step that contains it, from 0; None outside of the span."""
         if not self.begin <= moment < self.end:
             return None
         return (moment - self.begin) // self.step
 
 
 def span_of(days: int, until: datetime) -> Span:
-    """Return the span of so many days that ends with the step in which ``until`` lies.
+    """Return the span of ``days`` that ends with the step in which ``until`` lies.
 
     Raises ValueError for less than one day, and for more than ``LONGEST_DAYS``.
     """
@@ -99,7 +98,7 @@ def span_of(days: int, until: datetime) -> Span:
     return Span(end - count * step, end, step)
 
 
-# What the requests of each step came to.
+# The outcomes of the requests of each step.
 
 
 @dataclass(slots=True)
@@ -111,7 +110,7 @@ class Called:
     failures: int = 0
 
     def add(self, candidate: str, role: str, calls: int, failures: int) -> None:
-        """Count calls of one candidate; what nobody knows the candidate of has an empty name."""
+        """Count calls of one candidate; the name of an unknown candidate is empty."""
         (self.served if role == CallRole.SERVED else self.explored)[candidate] += calls
         self.failures += failures
 
@@ -120,9 +119,9 @@ class Called:
 class Point:
     """One step of a chart. Shares are from 0 to 1, costs in the zoo's unit; None is unknown.
 
-    ``promised`` is alpha, where it changed within the step its mean. ``paid`` and
-    ``paid_at_largest`` are what the savings compare, ``queue`` is the mean at the
-    decisions. ``number`` is that of the newest request, where steps are of requests.
+    ``promised`` is alpha, its mean if it changed within the step. ``paid`` and ``paid_at_largest``
+    are what the savings compare, ``queue`` is the mean at the decisions. ``number`` is that of the
+    newest request, if steps are of requests.
     """
 
     at: datetime
@@ -147,7 +146,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class LabelCost:
-    """The cost of a judge's gradings on one day, in dollars; None where nobody knows."""
+    """The cost of a judge's gradings on one day, in dollars; None if unknown."""
 
     at: datetime
     judge: str
@@ -156,7 +155,7 @@ class LabelCost:
 
 
 async def read_points(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Point]:
-    """Read a point for each step of the span, those without requests too."""
+    """Read a point for each step of the span, including those without requests."""
     sums = await read_sums(connection, zoo, level, span)
     steps = [Called() for _ in span.starts]
     called, by = (hourly_call_sums, ("day", "hour")) if span.is_hourly else (call_sums, ("day",))
@@ -170,7 +169,7 @@ async def read_points(connection: AsyncConnection, zoo: str, level: str, span: S
 
 
 async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Tally]:
-    """Read what the requests of each step came to."""
+    """Read the sums of the requests of each step."""
     steps = [Tally() for _ in span.starts]
     sums, by = (
         (hourly_request_sums, ("day", "hour")) if span.is_hourly else (request_sums, ("day",))
@@ -184,7 +183,7 @@ async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Spa
 
 
 async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:
-    """Read what the judges of a zoo cost on each day of the span that had gradings."""
+    """Read the cost of a zoo's judges on each day of the span with gradings."""
     of = grading_sums.c
     query = (
         select(of.day, of.judge, of.gradings, of.cost)
@@ -204,8 +203,8 @@ def point(
     judged: Tally | None = None,
     number: int | None = None,
 ) -> Point:
-    """Compute what a step says: of its ``own`` requests, and of those that were ``judged``, where
-    its rate is of others too."""
+    """Compute a point from its ``own`` requests, and from those that were ``judged`` if its rate
+    includes others too."""
     said = own if judged is None else judged
     return Point(
         at=at,
@@ -243,7 +242,7 @@ def _moment(day: date, hour: int = 0) -> datetime:
 NEWEST = 500
 """Requests that are read, along an index, however long the log is."""
 POINTS = 50
-"""At the most, each of as many requests as the others."""
+"""Most points, each of as many requests as the others."""
 TRAILING = 100
 """Requests whose verdicts make the rate of a point: ten would say nothing."""
 
@@ -251,7 +250,7 @@ TRAILING = 100
 async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list[Point]:
     """Read points over the newest requests, the oldest first.
 
-    The rate of a point is of the last ``TRAILING`` requests by then; all else is of its own.
+    The rate of a point is over the last ``TRAILING`` requests by then, all else over its own.
     """
     found = await _newest(connection, zoo, level)
     called = await _calls_of(connection, found)
@@ -293,22 +292,21 @@ async def _calls_of(connection: AsyncConnection, found: Iterable[Row[Any]]) -> d
     return called
 
 
-# How the requests were served, however they were routed: how many came and were answered, and how
-# long that took. Those that are served as before are among them.
+# How requests were served, routed or as before: how many came and were answered, and how long the
+# answers took.
 
 STEPS_OF_NEWEST = tuple(
     timedelta(seconds=each) for each in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600)
 )
-"""Steps of the newest requests: the shortest that makes at most ``STEPS_AT_MOST`` points, else
-days."""
+"""Steps of the newest requests: the shortest with at most ``STEPS_AT_MOST`` points, else days."""
 STEPS_AT_MOST = 60
 MEDIAN, MOST = 0.5, 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class ServicePoint:
-    """One step: requests decided, those of them that were served as before, that were answered and
-    that failed; and seconds of an answer, None where they were not read."""
+    """One step: requests decided, those served as before, those answered and those failed; and the
+    seconds of an answer, None if they were not read."""
 
     at: datetime
     requests: int = 0
@@ -321,7 +319,7 @@ class ServicePoint:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The seconds of the answers that one model gave; None is one that nobody knows."""
+    """The seconds of the answers of one model, None if it is unknown."""
 
     model: str | None
     answers: int
@@ -342,7 +340,7 @@ class Service:
 async def read_service(
     connection: AsyncConnection, zoo: str, level: str, span: Span | None
 ) -> Service:
-    """Read it over a span; without one, over the newest requests."""
+    """Read the service over a span; without one, over the newest requests."""
     streams = level, level_before(level)
     both = [row for name in streams for row in await _newest(connection, zoo, name)]
     found = sorted(both, key=lambda row: int(row.position))[-NEWEST:]
@@ -376,7 +374,7 @@ def _step(found: Sequence[Row[Any]]) -> timedelta:
 
 
 def _points(found: Iterable[Row[Any]], step: timedelta) -> list[ServicePoint]:
-    """Put the requests into steps that begin at round times, those without any among them."""
+    """Put the requests into steps that begin at round times, including steps without any."""
     steps: dict[datetime, list[Row[Any]]] = defaultdict(list)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     for row in found:
@@ -404,7 +402,7 @@ def _service_point(at: datetime, rows: Sequence[Row[Any]]) -> ServicePoint:
 
 
 def _answered(found: Iterable[Row[Any]]) -> dict[str | None, list[float]]:
-    """Sort the seconds of what models answered, by model; what a cache repeated is left out."""
+    """Group the seconds of models' answers by model, without answers from a cache."""
     by_model: dict[str | None, list[float]] = defaultdict(list)
     for row in found:
         if row.status == CallStatus.SUCCESS and row.seconds is not None and not row.is_cache_hit:
@@ -413,7 +411,7 @@ def _answered(found: Iterable[Row[Any]]) -> dict[str | None, list[float]]:
 
 
 def _rank(seconds: Sequence[float], share: float) -> float:
-    """Return the least of the sorted seconds that so large a share does not exceed."""
+    """Return the quantile at ``share`` of the sorted seconds, by nearest rank."""
     return seconds[ceil(share * len(seconds)) - 1]
 
 

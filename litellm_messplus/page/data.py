@@ -1,4 +1,4 @@
-"""What the page's JSON routes answer: each reading is bounded, however long the log is."""
+"""The answers of the page's JSON routes: each reading is bounded, however long the log is."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
@@ -28,21 +28,21 @@ from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import one_moment
 
 LONGEST_SECONDS = 10.0
-"""Of a reading for the page: who looks at it does not wait longer."""
+"""Seconds that a reading for the page may take: a viewer does not wait longer."""
 OF_NEWEST_DAYS = 7
-"""Of which the cost of labels is shown beside the newest requests."""
+"""Days whose cost of labels is shown next to the newest requests."""
 
 CERTIFIED_DAYS = 30
-"""That the page's certificate goes back: it reads every labelled request of them."""
+"""Days that the page's certificate covers: it reads every labelled request of them."""
 
 T = TypeVar("T")
 
 
 class Share(Protocol):
-    """The sharing of a reading: those who ask for it at the same time get the findings of one."""
+    """The sharing of a reading: concurrent callers get the result of one."""
 
     def __call__(self, key: Hashable, read: Callable[[], Awaitable[T]], /) -> Awaitable[T]:
-        """Return what ``read`` gives, or gave a moment ago."""
+        """Return the result of ``read``, or the one of a moment ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class PageData:
         return found.as_dict()
 
     async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
-        """Read one promise over so many days; without, over its newest requests."""
+        """Read one promise over so many days; if None, over its newest requests."""
         asked = zoo, level, days
         return await self.share(("series", *asked), partial(self._series, *asked))
 
     async def requests(self, wanted: Wanted) -> dict[str, Any]:
-        """List the newest of these requests."""
+        """List the newest matching requests."""
         async with self._moment() as connection:
             return await list_requests(connection, wanted)
 
@@ -98,7 +98,7 @@ class PageData:
         since = datetime.now(UTC).date() - timedelta(days=CERTIFIED_DAYS)
         try:
             return await certify(self.database, zoo, since, seconds=LONGEST_SECONDS)
-        except NoCertificateError:  # less than these days are left of a pruned log
+        except NoCertificateError:  # a pruned log has fewer days left
             return await certify(self.database, zoo, seconds=LONGEST_SECONDS)
 
     async def _calibration(self) -> dict[str, Any]:

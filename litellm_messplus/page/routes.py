@@ -26,7 +26,7 @@ from litellm_messplus.store.rows import STORABLE
 PATH = "/messplus/ui"
 COOKIE = "messplus_session"
 Check = Callable[[Request], Awaitable[Any]]
-"""Raises an HTTPException where the one who asks may not."""
+"""A check that raises an HTTPException if the client is not allowed."""
 Name = Annotated[str, Query(max_length=255, pattern=STORABLE)]
 Filter = Annotated[str | None, Query(max_length=255, pattern=STORABLE)]
 
@@ -39,7 +39,7 @@ CONTENT_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-"""The content type of a file, by how its name ends; others are not served."""
+"""The content type of a file, by its suffix; other files are not served."""
 INDEX = "index.html"
 HEADERS = {
     "content-security-policy": (
@@ -52,12 +52,12 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
-"""Headers of every answer under the page: no script or style but its own, and no data to anywhere
-else."""
+"""Headers of every answer under the page: only its own scripts and styles, and no data to other
+sites."""
 KEPT_LONG = {**HEADERS, "cache-control": "private, max-age=31536000, immutable"}
-"""Headers of a file under the address of its version, which never changes: it is asked for once."""
+"""Headers of a file under its versioned address, which never changes: it is requested once."""
 NOT_KEPT = {**HEADERS, "cache-control": "no-store"}
-"""Headers of what may hold users' words, or lets somebody in: no cache keeps it."""
+"""Headers of answers with users' words or credentials: no cache keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Files:
 
 @cache
 def files() -> Files:
-    """Read them from the wheel, once."""
+    """Read the files from the wheel, once."""
     folder = resources.files("litellm_messplus.page") / "static"
     contents = {
         each.name: each.read_bytes()
@@ -119,8 +119,8 @@ def build_page_routes(
     own: Check,
     limited: Check,
 ) -> APIRouter:
-    """Build all of them. ``administrator`` asks for a key, ``viewer`` takes a session too; ``own``
-    lets in what the page itself asks, and ``limited`` refuses whoever tries too many codes."""
+    """Build all routes. ``administrator`` requires a key, ``viewer`` accepts a session too; ``own``
+    accepts requests of the page itself, and ``limited`` refuses clients that try too many codes."""
 
     async def refusals() -> AsyncIterator[None]:
         with _refusals(counters):
@@ -134,7 +134,7 @@ def build_page_routes(
 
 
 def _add_files(router: APIRouter) -> None:
-    """Add the files: without data in them, so anybody may have them."""
+    """Add the files, which hold no data and are public."""
 
     @router.get("", include_in_schema=False)
     async def page() -> Response:
@@ -249,7 +249,7 @@ def _refusals(counters: Counters) -> Iterator[None]:
 
 
 def _json(content: dict[str, Any]) -> JSONResponse:
-    """Answer with what may hold users' words."""
+    """Answer with JSON that may hold users' words."""
     return JSONResponse(content, headers=NOT_KEPT)
 
 
@@ -261,7 +261,7 @@ def _file(name: str, headers: Mapping[str, str]) -> Response:
 
 
 def _signed_in(session: str, request: Request) -> Response:
-    """Give the session as a cookie that scripts cannot read and other sites cannot send."""
+    """Set the session as a cookie that scripts cannot read and other sites cannot send."""
     answer = Response(status_code=204, headers=NOT_KEPT)
     answer.set_cookie(
         COOKIE,
@@ -276,13 +276,13 @@ def _signed_in(session: str, request: Request) -> Response:
 
 
 def _cookie_path(request: Request) -> str:
-    """Find where the page is, also behind a prefix of the proxy's."""
+    """Return the path of the page, also behind a prefix of the proxy's."""
     before, _, _ = request.url.path.partition(PATH)
     return before + PATH
 
 
 def _is_https(request: Request) -> bool:
-    """Tell whether the client came by HTTPS: one that claims it though it is not so only loses its
-    own cookie."""
+    """Tell whether the client came by HTTPS: a client that claims it falsely only loses its own
+    cookie."""
     claimed = request.headers.get("x-forwarded-proto", "")
     return request.url.scheme == "https" or claimed.partition(",")[0].strip() == "https"

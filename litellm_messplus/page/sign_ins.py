@@ -1,7 +1,7 @@
-"""Who may see the page without showing a key: one-time codes, and the sessions that they open.
+"""Access to the page without a key: one-time codes, and the sessions that they open.
 
-Both are random and kept as hashes, in the database: any worker may be asked next, and who reads the
-database learns neither.
+Both are random and kept as hashes, in the database: any worker may get the next request, and a
+reader of the database learns neither.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.store.tables import page_sign_ins
 
 BYTES = 32
-"""Of randomness: nobody guesses one."""
+"""Bytes of randomness: too many to guess."""
 
 
 class Kind(StrEnum):
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 LASTS = {Kind.CODE: timedelta(minutes=5), Kind.SESSION: timedelta(hours=12)}
 MOST = {Kind.CODE: 20, Kind.SESSION: 200}
-"""Of more, the oldest go."""
+"""Most tokens of each kind; beyond that, the oldest are deleted."""
 
 
 def _now() -> datetime:
@@ -43,17 +43,17 @@ class SignIns:
         self._clock = clock
 
     async def new_code(self) -> str:
-        """Make a code that opens one session, soon."""
+        """Create a short-lived code that opens one session."""
         return await self._new(Kind.CODE)
 
     async def new_session(self) -> str:
-        """Open a session for somebody who has shown a key."""
+        """Open a session for a client that has shown a key."""
         return await self._new(Kind.SESSION)
 
     async def redeem(self, code: str) -> str | None:
-        """Open a session for a code, which is then used up; None where it opens none.
+        """Open a session for a code, which is then used up; None if the code is invalid.
 
-        A code that is not known takes no lock of the database: anybody may try.
+        An unknown code takes no lock of the database, because anybody may try.
         """
         if not await self._holds(code, Kind.CODE):
             return None
@@ -62,12 +62,12 @@ class SignIns:
             used = await connection.execute(
                 delete(page_sign_ins).where(of.token_hash == _hash(code), of.kind == Kind.CODE)
             )
-            if used.rowcount != 1:  # somebody else was faster
+            if used.rowcount != 1:  # another request was faster
                 return None
         return await self.new_session()
 
     async def is_open(self, session: str) -> bool:
-        """Tell whether it is a session that has not ended."""
+        """Tell whether the session exists and has not ended."""
         return await self._holds(session, Kind.SESSION)
 
     async def end(self, session: str) -> None:
@@ -100,7 +100,7 @@ class SignIns:
         return token
 
     async def _forget(self, connection: AsyncConnection, kind: Kind) -> None:
-        """Delete those that have expired, and the oldest where there is no room for one more."""
+        """Delete expired tokens, and the oldest if there is no room for one more."""
         of = page_sign_ins.c
         await connection.execute(delete(page_sign_ins).where(of.expires_at <= self._clock()))
         kept = (

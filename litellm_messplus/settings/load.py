@@ -14,17 +14,17 @@ from pydantic_core import ErrorDetails
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.schema import MessplusSettings
 
-# The proxy's configuration file, for commands that run beside the proxy.
+# The proxy's configuration file, for commands that run outside of the proxy.
 
 VARIABLE = "os.environ/"
 """What LiteLLM puts a variable of the environment in the place of."""
 
 
 def read_config(path: Path) -> Mapping[str, Any]:
-    """Read the whole file. Variables are filled in as LiteLLM does; one that is not set stays as it
-    is written, for many (a provider's key) matter to the proxy alone.
+    """Read the whole file. Variables are filled in as LiteLLM does; an unset one stays as written,
+    because many (a provider's key) matter to the proxy alone.
 
-    Raises ConfigurationError where it cannot be read.
+    Raises ConfigurationError if it cannot be read.
     """
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
@@ -67,7 +67,7 @@ def load_settings(config: Mapping[str, object]) -> MessplusSettings:
 
 
 def _no_section(config: Mapping[str, object]) -> ConfigurationError:
-    """Say where the section stands instead, if it does."""
+    """Build the error, which names where the section stands instead, if it does."""
     for neighbour in NEIGHBOURS:
         found = config.get(neighbour)
         if isinstance(found, Mapping) and SECTION in found:
@@ -130,8 +130,8 @@ place of each."""
 
 
 def _instead(location: Sequence[int | str]) -> str:
-    """Say what there is in place of an unknown key: of a former one what says it now, of another
-    one the keys that are known, the nearest first."""
+    """Name the replacement of an unknown key: for a former setting the one that replaced it, for
+    another key the known keys, the nearest first."""
     name = str(location[-1])
     within = f"{location[-2]}.{name}" if len(location) > 1 else name
     if former := FORMER.get(within) or FORMER.get(name):
@@ -143,7 +143,7 @@ def _instead(location: Sequence[int | str]) -> str:
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:
-    """List the keys of the section in which the unknown one stands."""
+    """List the known keys of the section that contains the unknown one."""
     section: Any = MessplusSettings
     for key in location[:-1]:
         section = _below(section, key)
@@ -151,7 +151,7 @@ def _known_keys(location: Sequence[int | str]) -> list[str]:
 
 
 def _below(section: Any, key: int | str) -> Any:
-    """Return the section that stands under a key, or the dictionary of sections by name."""
+    """Return the section under a key, or the dictionary of sections by name."""
     if get_origin(section) is dict:
         return get_args(section)[1]
     kind = section.model_fields[key].annotation

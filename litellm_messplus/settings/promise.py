@@ -19,8 +19,8 @@ class Settings(BaseModel):
 
 
 def cells(*, allowed: str | None = None, default: str | None = None) -> dict[str, Any]:
-    """Give words to docs/settings.md: what no type says of what is ``allowed``, and what stands in
-    for a value that is left out. For the ``json_schema_extra`` of a `Field`."""
+    """Return texts for docs/settings.md: what is ``allowed`` beyond the type, and the meaning of a
+    value that is left out. For the ``json_schema_extra`` of a `Field`."""
     return {"allowed": allowed, "default_words": default}
 
 

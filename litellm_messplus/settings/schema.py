@@ -272,12 +272,12 @@ class ZooSettings(Promise):
 
     @property
     def hold(self) -> HoldMode:
-        """Tell when its conversations are held: `warm`, unless otherwise said, or by `paper`."""
+        """The mode of holding conversations: `warm` by default, `never` with the paper's policy."""
         return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
     @property
     def counts_conversations(self) -> bool:
-        """Tell whether alpha is a share of its conversations, and not of its requests."""
+        """Whether alpha is a share of conversations instead of requests."""
         return self.conversations.unit is Unit.CONVERSATION
 
     @model_validator(mode="after")
@@ -299,19 +299,19 @@ class ZooSettings(Promise):
 
     @property
     def zoo_mode(self) -> ZooMode:
-        """The mode as the file has it; what was changed since is in the database."""
+        """The mode in the file; later changes are in the database."""
         return ZooMode(self.mode, self.share, self.before, holdout=self.holdout)
 
     def of_dollars(self, dollars: float) -> float | None:
-        """Convert dollars into the unit of cost; None where no price of electricity is stated."""
+        """Convert dollars into the unit of cost; None if no price of electricity is stated."""
         if self.cost_unit is CostUnit.USD:
             return dollars
         return None if self.electricity is None else dollars / self.electricity.dollars_per_joule
 
     @property
     def buys_answers_apart(self) -> bool:
-        """Whether labels are bought of some answers and not of others: of those that are compared,
-        or where they are needed."""
+        """Whether labels are bought for some answers and not for others: for those that are
+        compared, or where they are needed."""
         given = self.buy_labels
         return given is not None and (given.how == "compare" or self.label_rate is None)
 

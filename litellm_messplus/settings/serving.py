@@ -12,7 +12,7 @@ from litellm_messplus.switching.modes import Mode
 
 
 def _as_written(given: Any) -> Any:
-    """Read YAML's `on`, which it takes for a yes."""
+    """Convert YAML's `on`, which YAML reads as true."""
     return Mode.ON if given is True else given
 
 

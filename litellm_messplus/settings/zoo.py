@@ -20,10 +20,10 @@ FEWEST = 2
 class Zoo:
     """The deployments behind one `model_name`; ``prices`` holds each candidate's.
 
-    ``begins_with`` are the candidates of the configuration, None where these are all; ``absent``
-    are those that LiteLLM serves no more. ``groups`` are the model names of its members, where the
-    zoo is one of LiteLLM's routing groups. ``anchor`` stands for quality where the settings name
-    none: a candidate that comes later, or costs more one day, does not take its place.
+    ``begins_with`` are the configured candidates, None if these are all; ``absent`` are those that
+    LiteLLM no longer serves. ``groups`` are the model names of its members, if the zoo is one of
+    LiteLLM's routing groups. ``anchor`` stands for quality if the settings name no largest: a
+    candidate that comes later, or costs more one day, does not take its place.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Zoo:
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
-        """Every candidate that something is learned of, in the order in which they came."""
+        """Every candidate with something learned, in the order in which they came."""
         return tuple(self.prices)
 
     @cached_property
@@ -51,17 +51,17 @@ class Zoo:
 
     @property
     def has_anchor(self) -> bool:
-        """Whether it is told by the configuration what stands for quality, or by the log."""
+        """Whether the largest is named by the configuration or by the log."""
         return self.settings.largest is not None or self.anchor is not None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is nothing to choose between."""
+        """Whether there are too few candidates to choose between."""
         return len(self.present) < FEWEST
 
     @property
     def concern(self) -> str | None:
-        """The trouble with the candidates, in words; None where there is none."""
+        """The trouble with the candidates, in words; None if there is none."""
         if self.is_waiting:
             there = ", ".join(self.present) or "none"
             return (
@@ -78,16 +78,16 @@ class Zoo:
 
     @cached_property
     def largest(self) -> str:
-        """The candidate that stands for quality at any price: where it is gone, the most expensive
-        that is there; nothing in a zoo without candidates."""
+        """The candidate that stands for quality at any price: if it is gone, the most expensive one
+        that is there; empty in a zoo without candidates."""
         wanted = self.settings.largest or self.anchor
         if wanted is not None and wanted in self.present:
             return wanted
         return most_expensive({name: self.prices[name] for name in self.present or self.prices})
 
     def largest_of(self, candidates: Iterable[str]) -> str:
-        """Name the one that stands for quality among some: the largest of all, else the most
-        expensive; nothing where none of them is known."""
+        """Return the one that stands for quality among some: the largest of all, else the most
+        expensive; empty if none of them is known."""
         prices = {name: self.prices[name] for name in candidates if name in self.prices}
         return self.largest if self.largest in prices else most_expensive(prices)
 
@@ -100,7 +100,7 @@ class Zoo:
     def live(
         self, prices: Mapping[str, Price], absent: frozenset[str], anchor: str | None
     ) -> "Zoo":
-        """Return this configured zoo with the candidates, and at the prices, of now."""
+        """Return this configured zoo with its current candidates and prices."""
         own = None if self.is_waiting else self.largest
         return replace(
             self,
@@ -112,7 +112,7 @@ class Zoo:
 
 
 def most_expensive(prices: Mapping[str, Price]) -> str:
-    """Name the candidate whose typical call costs most; nothing where there is none."""
+    """Return the candidate whose typical call costs most; empty if there is none."""
     return max(prices, key=lambda name: prices[name].of(*TYPICAL, seconds=1.0), default="")
 
 
@@ -123,7 +123,7 @@ class HasZoo(Protocol):
 
 
 class Zoos(Mapping[str, Zoo]):
-    """The zoos of their owners, each as it is when it is asked for."""
+    """The zoos of their owners, each looked up at every access."""
 
     def __init__(self, owners: Mapping[str, HasZoo]) -> None:
         self._owners = owners

@@ -1,5 +1,5 @@
-"""What an operator should know of without asking: the alerts that the figures raise, by pure rules,
-and a log of their comings and goings."""
+"""Alerts for the operator, raised by pure rules from the figures, and a log of when they come and
+go."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ from litellm_messplus.store.zoo_modes import ModeRow
 logger = logging.getLogger("litellm_messplus")
 
 PATIENCE = 3
-"""Looks in a row without an alert until it counts as over, so that a wavering one is logged
+"""Consecutive looks without an alert until it counts as over, so that a wavering one is logged
 once."""
 OVER = 1.02
-"""Times the budget that a day may cost until it is told: the last requests are not known before."""
+"""Ratio of a day's cost to its budget above which it is reported: costs are not known before."""
 
 FAILURES = {
     AlertKind.JOURNAL: (
@@ -43,7 +43,7 @@ FAILURES = {
     ),
     AlertKind.UNSHARED: ("the file that workers share had failures", "lines_unshared"),
 }
-"""The words for what failed, and the counters of `GET /messplus/health` that say so."""
+"""Descriptions of what failed, and the counters of `GET /messplus/health` that count it."""
 
 
 def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
@@ -63,7 +63,7 @@ def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
 
 
 def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
-    """Report what had failures since the start, if any."""
+    """Report what has failed since the start, if anything."""
     alerts = []
     for kind, (words, *names) in FAILURES.items():
         failed = [f"{name} {counters[name]}" for name in names if counters.get(name)]
@@ -84,8 +84,7 @@ def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, .
 
 
 def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
-    """Name, for each service level, the keys of which labels were held in the last day, by their
-    hashes."""
+    """Report, for each service level, the hashes of the keys with labels held in the last day."""
     held: dict[tuple[str, str], list[str]] = {}
     for key in keys:
         if key.held:
@@ -98,7 +97,7 @@ def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
 
 
 def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
-    """Name the zoos that returned to what served before by themselves, until somebody acts."""
+    """Name the zoos that returned to what served before by themselves, until an operator acts."""
     return [
         Alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
         for zoo, row in sorted(rows.items())
@@ -121,8 +120,8 @@ def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 def _below(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Yield the alert of a share below its promise: by the newest requests where they are below,
-    else by the whole time."""
+    """Yield the alert of a share below its promise: by the newest requests if they are below, else
+    by the whole time."""
     for window, span in ((level.last, "last"), (level.overall, "whole")):
         found = window.satisfaction
         if found.is_below:
@@ -132,7 +131,7 @@ def _below(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    """Yield alerts about feedback, once there were requests enough to expect some."""
+    """Yield alerts about feedback, once there were enough requests to expect some."""
     last, overall = level.last.satisfaction, level.overall.satisfaction
     if overall.requests < ENOUGH_ANSWERED:
         return
@@ -150,7 +149,7 @@ def _rate(found: Satisfaction) -> str:
 
 
 def candidate_alerts(live: LiveLevels) -> list[Alert]:
-    """Report each zoo once whose candidates are not what they should be."""
+    """Report each zoo once if its candidates are not as they should be."""
     concerns = {zoo: each.concern for (zoo, _), each in sorted(live.items()) if each.concern}
     return [Alert(AlertKind.CANDIDATES, concern, zoo) for zoo, concern in concerns.items()]
 
@@ -178,16 +177,16 @@ def _limits(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
 
 
 class AlertLog:
-    """The log of alerts, which tells each once when it comes, and once when it is over; one a
-    worker process."""
+    """The log of alerts, of one worker process: each is logged once when it comes and once when it
+    is over."""
 
     def __init__(self, patience: int = PATIENCE) -> None:
         self._patience = patience
         self._active: dict[AlertKey, tuple[Alert, int]] = {}
-        """The alerts that were told, and the looks in a row without each."""
+        """The logged alerts, and the consecutive looks without each."""
 
     def update(self, alerts: Iterable[Alert]) -> list[str]:
-        """Log what is new and what is over, given all alerts of now; returns the lines."""
+        """Log which of the current alerts are new and which are over; return the lines."""
         now = {alert.key: alert for alert in alerts}
         lines = [self._raise(alert) for key, alert in now.items() if key not in self._active]
         self._active.update({key: (alert, 0) for key, alert in now.items()})

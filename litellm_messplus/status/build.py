@@ -1,4 +1,4 @@
-"""The status of now, from the log and, in the proxy, from the engines."""
+"""The current status, from the log and, in the proxy, from the engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,9 +64,9 @@ from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
 
 WINDOW = 500
-"""Requests of the last window, unless asked otherwise."""
+"""Default number of requests of the last window."""
 HEAVIEST_KEYS = 10
-"""Keys that are shown, those with the most labels."""
+"""Most keys that are shown, those with the most labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,13 @@ async def read_status(
     *,
     with_calibration: bool = True,
 ) -> Status:
-    """Ask the log, and put together what it says.
+    """Query the log and build the status.
 
-    With ``live``, only the levels in it are shown: those that are configured. ``counters`` are the
-    plugin's own; without them nothing is said of the journal. The calibration and the forecasts
-    take longer than all the rest, and neither alerts nor metrics need them.
+    With ``live``, only its levels are shown: the configured ones. ``counters`` are the plugin's
+    own; without them the journal is not reported. The calibration and the forecasts take longer
+    than all the rest, and neither alerts nor metrics need them.
     Raises ValueError for a window below 1, ReadingTakesTooLongError, and
-    sqlalchemy.exc.SQLAlchemyError or OSError where the database does not answer.
+    sqlalchemy.exc.SQLAlchemyError or OSError if the database does not answer.
     """
     if window < 1:
         raise ValueError(f"a window of {window} requests")
@@ -160,7 +160,7 @@ def build_status(
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
 ) -> Status:
-    """Build the status that the rows make, with its alerts."""
+    """Build the status from the rows, with its alerts."""
     logged = {
         (zoo, promise_of(level)) for zoo, level in rows.newest.keys() | rows.overall.totals.keys()
     }
@@ -213,7 +213,7 @@ def build_status(
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> LevelStatus | None:
-    """Build the status of a level; None where neither the engine nor the log can say the alpha."""
+    """Build the status of a level; None if neither the engine nor the log knows alpha."""
     before = key[0], level_before(key[1])
     newest = rows.newest.get(key)
     alpha = _alpha(key, before, rows, live)
@@ -247,8 +247,8 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> L
 
 
 def _alpha(key: Key, before: Key, rows: Rows, live: LiveLevel | None) -> float | None:
-    """Return alpha as configured, else of the newest request; where all are pruned, what their
-    verdicts had."""
+    """Return alpha as configured, else of the newest request; if all are pruned, of their
+    verdicts."""
     if live and live.alpha is not None:
         return live.alpha
     newest = rows.newest.get(key) or rows.newest.get(before)
@@ -259,8 +259,7 @@ def _alpha(key: Key, before: Key, rows: Rows, live: LiveLevel | None) -> float |
 
 
 def _as_before(tally: Tally | None, per_hour: float) -> AsBefore | None:
-    """Say what the newest requests beside a promise came to; None where none was served as
-    before."""
+    """Build the figures of the newest requests served as before; None if there are none."""
     if tally is None:
         return None
     return taken(
@@ -271,12 +270,12 @@ def _as_before(tally: Tally | None, per_hour: float) -> AsBefore | None:
     )
 
 
-# Sums of requests into the status of a window: what was kept, at what cost.
+# Sums of requests into the status of a window: satisfaction and cost.
 
 
 def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool) -> WindowStatus:
-    """Describe the requests that were added up, None for no requests; ``alpha`` is of now, and so
-    is ``is_failing``: whether requests of the zoo get no answer."""
+    """Build the figures of the summed requests, if any; ``alpha`` is the current one, and
+    ``is_failing`` is true if requests of the zoo currently get no answer."""
     tally = found or Tally()
     has_cost = tally.priced or tally.cost > 0.0
     return WindowStatus(
@@ -312,7 +311,7 @@ def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
 
 
 def _evidence(tally: Tally) -> str:
-    """Say in words how much the figures rest on."""
+    """Describe in words how much evidence the figures have."""
     if tally.counted == 0:
         return f"no {tally.unit} yet"
     found = f"{tally.judged} of {tally.counted} {tally.unit} with a verdict"
@@ -326,7 +325,7 @@ def _evidence(tally: Tally) -> str:
 
 
 def _overhead(tally: Tally) -> Overhead | None:
-    """Return what predicting and deciding took beside the calls themselves, on average."""
+    """Return the mean seconds of predicting and deciding, and of the calls themselves."""
     timed = tally.timed
     if timed == 0:
         return None
@@ -340,21 +339,21 @@ def _overhead(tally: Tally) -> Overhead | None:
     )  # fmt: skip
 
 
-# Reading the status from a database that somebody else keeps.
+# Reading the status from another process's database.
 
 DEFAULT_FILES = (Path("var/messplus.db"), Path("messplus.db"))
-"""Where `make run` and a proxy without `messplus.database` keep theirs; the first is taken."""
+"""Paths of `make run` and of a proxy without `messplus.database`; the first existing one counts."""
 
 
 def default_database() -> str:
-    """Return the database of this folder, whether it is there or not."""
+    """Return the path of this folder's database, whether it exists or not."""
     return str(next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1]))
 
 
 async def status_of(database: str, window: int = WINDOW) -> Status:
     """Read the status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
 
-    Raises UnreadableDatabaseError where there is none, or none of this version.
+    Raises UnreadableDatabaseError if there is none, or none of this version.
     """
     async with reading(database) as engine:
         return await read_status(engine, window)

@@ -1,7 +1,7 @@
-"""Can the predictions be believed: reliability in bins, and whether reading the prompt pays.
+"""Calibration of the predictions: reliability in bins, and whether reading the prompt pays.
 
-A prediction is calibrated where, of the calls predicted at 70 %, 70 % satisfied. Reading pays where
-the predictions' log-loss is below that of the running means, which know nothing of the prompt."""
+A prediction is calibrated if, of the calls predicted at 70 %, 70 % satisfied. Reading pays if the
+predictions' log-loss is below that of the running means, which know nothing of the prompt."""
 
 from collections import defaultdict
 from dataclasses import astuple, dataclass
@@ -16,9 +16,9 @@ from litellm_messplus.prediction.rates import FadingRate, rates
 
 BINS = 10
 EDGE = 0.01
-"""Both sides' probabilities are held that far from 0 and 1, so that one surprise decides little."""
+"""Least distance of both sides' probabilities from 0 and 1, so that one surprise decides little."""
 WORTHWHILE = 0.01
-"""A gain that is surely below this share of the means' log-loss is no gain worth reading for."""
+"""Share of the means' log-loss; a gain surely below it is not worth reading for."""
 
 
 class ReadingPays(StrEnum):
@@ -85,9 +85,9 @@ class ZooCalibration:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Judged calls added up: their weights and squares; by weight, predictions and verdicts,
-    and both sides' log-loss; and by the squared weights, as their interval needs them, the gains
-    and their squares."""
+    """Sums over judged calls: their weights and squares; by weight, predictions and verdicts, and
+    both sides' log-loss; and by squared weight, as the interval needs them, the gains and their
+    squares."""
 
     calls: int = 0
     weight: float = 0.0
@@ -101,8 +101,8 @@ class Sums:
 
     @classmethod
     def of(cls, predicted: float, mean: float, satisfaction: float, weight: float = 1.0) -> Self:
-        """Return what one call adds: what was predicted, what the running mean was, and what
-        came."""
+        """Return the sums of one call: its prediction, the running mean at that time, and its
+        verdict."""
         loss, loss_mean = log_loss(predicted, satisfaction), log_loss(mean, satisfaction)
         gain, square = loss_mean - loss, weight * weight
         return cls(
@@ -154,20 +154,20 @@ def _answer(calls: float, low: float | None, high: float | None, loss_mean: floa
     return ReadingPays.NO if high < WORTHWHILE * loss_mean else ReadingPays.TOO_EARLY
 
 
-# Judged calls in the order of their decisions, each beside what the running means said then.
+# Judged calls in the order of their decisions, each with the running means of that time.
 #
 # The running means are those that the router itself falls back to: they fade, and are shrunk
-# towards all models'. A plain mean would be the weaker opponent wherever models change, and reading
-# the prompt would seem to pay. At each decision they know the verdicts that were in the log by
-# then, as the predictor did; not those that came since.
+# towards all models'. A plain mean would be a weaker baseline if models change, and reading the
+# prompt would seem to pay. At each decision they know the verdicts that were in the log by then, as
+# the predictor did, and no later ones.
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A call with the verdict that counts, and what was predicted of it at the decision.
+    """A call with the verdict that counts, and its prediction at the decision.
 
-    ``decided_at`` and ``known_at`` are positions in the log: of the request, and from where on
-    call and verdict were both known. Where ``is_scored`` is false it only teaches the means.
+    ``decided_at`` and ``known_at`` are log positions: of the request, and of the first at which
+    call and verdict were known. If ``is_scored`` is false the call only updates the means.
     """
 
     zoo: str
@@ -181,18 +181,18 @@ class JudgedCall:
 
 
 class Prequential:
-    """All zoos; calls are added in the order of ``decided_at``."""
+    """The evaluation of all zoos; calls are added in the order of ``decided_at``."""
 
     def __init__(self) -> None:
         self._zoos: defaultdict[str, _Zoo] = defaultdict(_Zoo)
 
     def add(self, call: JudgedCall) -> None:
-        """Score a call, and let the means learn of it when its verdict comes."""
+        """Score a call, and update the means by it when its verdict comes."""
         self._zoos[call.zoo].add(call)
 
     def calibration(self) -> list[ZooCalibration]:
-        """Return the calibration by zoo and candidate, in the order of their names; zoos without a
-        scored call are not there."""
+        """Return the calibration by zoo and candidate, sorted by name; zoos without a scored call
+        are left out."""
         found = [zoo.calibration(name) for name, zoo in sorted(self._zoos.items())]
         return [each for each in found if each is not None]
 
@@ -233,8 +233,7 @@ class _Zoo:
         )
 
     def _learn(self, position: int) -> bool:
-        """Count the verdicts that were known before that position, and tell whether there were
-        any."""
+        """Count the verdicts known before that position, and tell whether there were any."""
         due = False
         while self._waiting and self._waiting[0][0] < position:
             _, name, satisfaction, weight = heappop(self._waiting)

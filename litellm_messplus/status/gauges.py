@@ -1,4 +1,4 @@
-"""The status as gauges, one number a series, for whatever exposes metrics."""
+"""The status as gauges, one number per series, for any exporter of metrics."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
@@ -21,27 +21,27 @@ MEANINGS = {
     for each in group
     if each.gauge
 }
-"""What each gauge is: mostly which figure of the status."""
+"""The description of each gauge: mostly the path of its figure in the status."""
 LIVE = [each for each in LEVEL if "." not in each.path]
-"""The figures that are known of a promise without the log."""
+"""The figures of a promise that are known without the log."""
 
 
 class Series(NamedTuple):
-    """A metric with the values of its labels, of which Prometheus keeps one number."""
+    """A metric with the values of its labels, for which Prometheus keeps one number."""
 
     metric: str
     labels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, metric: str, **labels: str) -> Self:
-        """Name the series of a metric that has these labels."""
+        """Return the series of a metric with these labels."""
         return cls(metric, tuple(labels.items()))
 
 
 def gauges(status: Status) -> dict[Series, float]:
-    """Give every figure that is known.
+    """Return every known figure.
 
-    What is unknown has no gauge, rather than zero. `docs/status.md` says what each one means.
+    An unknown figure has no gauge, rather than zero. `docs/status.md` says what each one means.
     """
     found = {Series("messplus_alerts"): float(len(status.alerts))}
     for level in status.levels:
@@ -62,7 +62,7 @@ def gauges(status: Status) -> dict[Series, float]:
 
 
 def live_gauges(live: LiveLevels) -> dict[Series, float]:
-    """Give what a worker knows of its promises without the log."""
+    """Return the figures of promises that a worker knows without the log."""
     found: dict[Series, float] = {}
     for (zoo, service_level), level in live.items():
         found |= _series(LIVE, level, zoo=zoo, service_level=service_level)
@@ -70,7 +70,7 @@ def live_gauges(live: LiveLevels) -> dict[Series, float]:
 
 
 def _series(group: Iterable[Shown], found: Any, **labels: str) -> dict[Series, float]:
-    """Give the figures of a part; one that is a word is a label of its gauge."""
+    """Return the figures of a part; a figure that is a word becomes a label of its gauge."""
     known = ((each.gauge, value_at(found, each.path)) for each in group if each.gauge)
     series: dict[Series, float] = {}
     for gauge, value in known:

@@ -1,4 +1,4 @@
-"""What each source of labels says, source by source, and what of it counts."""
+"""The labels of each source, and which of them count."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from litellm_messplus.store.tables import (
     verdicts,
 )
 
-# The shapes: source by source, and of the judge.
+# The figures: source by source, and of the judge.
 
 
 @described(SOURCE)
@@ -79,10 +79,10 @@ class JudgeStatus:
     position_bias: float | None = None
 
 
-# What each source says.
+# The labels of each source.
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
-"""The view, as far as it is read here: of each source its newest label, counting or not."""
+"""The view, with the columns read here: the newest label of each source, counting or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Given:
 
 
 Sources = tuple[Given, ...]
-"""Of one service level."""
+"""The sources of one service level."""
 
 
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
@@ -126,7 +126,7 @@ async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
 
 
 def _by_level(rows: Iterable[Iterable[Any]]) -> dict[Key, Sources]:
-    """Gather what the sources of each service level said, the strongest kind first."""
+    """Group the labels of the sources by service level, the strongest kind first."""
     found: dict[Key, list[Given]] = {}
     for zoo, level, kind, *figures in rows:
         found.setdefault((zoo, level), []).append(Given(LabelKind(kind), *figures))
@@ -167,14 +167,14 @@ def _counting() -> Select[Any]:
 
 
 def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
-    """Query figures over the labels on served calls, by zoo, service level and what else is
+    """Query figures over the labels on served calls, by zoo, service level and the columns
     named."""
     each = (requests.c.zoo, requests.c.service_level, *by)
     is_served = given.c.call_id == requests.c.request_id + ".0"
     return select(*each, *figures).select_from(requests).join(given, is_served).group_by(*each)
 
 
-# What the judges did, at what cost, and whether they agree with the users.
+# The gradings of the judges, their cost, and whether they agree with the users.
 
 JudgeKey = tuple[str, str]
 """Zoo and judge."""
@@ -182,8 +182,8 @@ JudgeKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """The work of one judge for one zoo. ``weight`` is that of its newest label; ``is_left_out``
-    where the rule of the zoo does not name judges."""
+    """The work of one judge for one zoo. ``weight`` is that of its newest label; ``is_left_out`` if
+    the rule of the zoo does not name judges."""
 
     gradings: int
     graded: int
@@ -196,7 +196,7 @@ class Grading:
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
-    """Read gradings by zoo and judge, over the whole time, from the sums; the agreement over the
+    """Read gradings by zoo and judge, over the whole time, from the sums; the agreement, over the
     judge's newest calls."""
     weights = await _newest_weights(connection)
     agreed = await agreements(connection)
@@ -237,7 +237,7 @@ async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
 
 
 async def _left_out(connection: AsyncConnection) -> set[str]:
-    """Find the zoos whose rule does not count what judges say."""
+    """Find the zoos whose rule does not count labels of judges."""
     query = select(label_precedence.c.zoo).where(
         label_precedence.c.kind == "judge", label_precedence.c.rank.is_(None)
     )
@@ -245,8 +245,8 @@ async def _left_out(connection: AsyncConnection) -> set[str]:
 
 
 def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
-    """Build the judge's part of the report; ``least`` is the kappa below which it stops counting,
-    where that is known."""
+    """Build the status of a judge; ``least`` is the kappa below which it stops counting, if that is
+    known."""
     said = found.agreement
     low, high = said.interval if said.calls else (None, None)
     counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out

@@ -1,9 +1,9 @@
-"""What reading the prompts has taught, and what it saves: `messplus status --learned`.
+"""Findings of the heads that read prompts, and the cost saved: `messplus status --learned`.
 
-What the heads say comes from the running engine, else from the newest snapshot. What reading saves
-is told by the log: of the newest requests it holds what each candidate was expected to cost and to
-satisfy. Over these, the cheapest way to hold alpha with a model for every prompt is compared with
-the cheapest fixed mix at the same means."""
+The state of the heads comes from the running engine, else from the newest snapshot. The saving
+comes from the log, whose newest requests hold the expected cost and satisfaction of each candidate.
+Over these, the cheapest way to hold alpha with a model for every prompt is compared with the
+cheapest fixed mix at the same means."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.tables import request_sums, requests, snapshots
 
 NEWEST = 500
-"""Requests of a service level over which the saving is told."""
+"""Requests of a service level over which the saving is computed."""
 FEWEST = 50
 
 Vector = NDArray[np.float64]
@@ -68,7 +68,7 @@ class Learned:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Learned":
-        """Rebuild what ``as_dict`` gave. Raises pydantic.ValidationError where it is something
+        """Rebuild from the result of ``as_dict``. Raises pydantic.ValidationError for anything
         else."""
         return _ADAPTER.validate_python(plain)
 
@@ -77,9 +77,9 @@ _ADAPTER: TypeAdapter[Learned] = TypeAdapter(Learned)
 
 
 async def learned_of(database: str) -> Learned:
-    """Read what the log of a database, and its snapshots, tell.
+    """Read what was learned from the log of a database, and from its snapshots.
 
-    Raises UnreadableDatabaseError where there is none, or none of this version.
+    Raises UnreadableDatabaseError if there is none, or none of this version.
     """
     async with (
         reading(database) as engine,
@@ -90,7 +90,7 @@ async def learned_of(database: str) -> Learned:
 
 
 async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | None]) -> Learned:
-    """Read what the log tells, beside what running engines know."""
+    """Read the savings from the log, together with what running engines know."""
     async with database.connect() as connection, one_moment(connection):
         return _together(await _savings(connection), readings)
 
@@ -98,7 +98,7 @@ async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | N
 def _together(
     savings: Mapping[str, Sequence[Saving]], readings: Mapping[str, ZooView | None]
 ) -> Learned:
-    """Put together by zoo, in the order of the log."""
+    """Group by zoo, in the order of the log."""
     zoos = dict.fromkeys((*readings, *savings))
     return Learned(
         tuple(LearnedZoo(zoo, readings.get(zoo), tuple(savings.get(zoo, ()))) for zoo in zoos)
@@ -106,8 +106,8 @@ def _together(
 
 
 async def _savings(connection: AsyncConnection) -> dict[str, list[Saving]]:
-    """Read by zoo, for each service level, what was expected of the newest requests; those with
-    fewer than ``FEWEST`` requests of which every candidate was healthy are left out."""
+    """Read the savings by zoo and service level from the newest requests; a level with fewer than
+    ``FEWEST`` requests with every candidate healthy is left out."""
     level, asked = (request_sums.c.zoo, request_sums.c.service_level), requests.c
     pairs = select(*level).distinct().order_by(*level)
     found: dict[str, list[Saving]] = {}
@@ -130,8 +130,8 @@ async def _savings(connection: AsyncConnection) -> dict[str, list[Saving]]:
 
 
 def _saving(level: str, alpha: float, satisfaction: Matrix, cost: Matrix) -> Saving:
-    """Compare the plan with the cheapest mix, by what each candidate was expected to satisfy and to
-    cost, shape (requests, candidates); below zero where the plan would cost more."""
+    """Compare the plan with the cheapest mix, by the expected satisfaction and cost of each
+    candidate, shape (requests, candidates); below zero if the plan would cost more."""
     order = np.argsort(cost.mean(axis=0), kind="stable")
     satisfaction, cost = satisfaction[:, order], cost[:, order]
     prices = PRICES * np.ptp(cost.mean(axis=0))
@@ -146,21 +146,21 @@ def _saving(level: str, alpha: float, satisfaction: Matrix, cost: Matrix) -> Sav
 
 
 def _mix(rates: Vector, costs: Vector, alpha: float) -> float:
-    """Compute what the cheapest fixed mix that holds alpha costs a request."""
+    """Compute the cost of a request under the cheapest fixed mix that holds alpha."""
     by_cost = np.argsort(costs, kind="stable").tolist()
     hull = lower_hull(by_cost, costs.tolist(), rates.tolist())
     return float(np.interp(alpha, rates[list(hull)], costs[list(hull)]))
 
 
 async def _readings(connection: AsyncConnection) -> dict[str, ZooView | None]:
-    """Read them from the newest snapshot of each zoo."""
+    """Read the heads from the newest snapshot of each zoo."""
     query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
     newest = {row.zoo: row.state for row in await connection.execute(query)}
     found: dict[str, ZooView | None] = {}
     for zoo, state in newest.items():
         try:
             predictor = predictor_of(state)
-        except (ValueError, KeyError):  # of an earlier version: the next start makes another
+        except (ValueError, KeyError):  # an earlier version: the next start makes another
             predictor = None
         found[zoo] = None if predictor is None else zoo_view(predictor)
     return found

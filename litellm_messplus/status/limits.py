@@ -1,4 +1,4 @@
-"""The limits beside alpha: how late requests were, what today has cost, and which limit binds."""
+"""The limits besides alpha: late requests, today's cost, and which limit binds."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
@@ -28,8 +28,8 @@ Logged = Mapping[str, Any]
 async def read_limits(
     connection: AsyncConnection, start: Start, now: datetime
 ) -> dict[Key, LimitsStatus]:
-    """Read the limits of the service levels whose newest request had some; ``start`` is where the
-    window begins."""
+    """Read the limits of the service levels whose newest request had some; the window begins at
+    ``start``."""
     newest: dict[Key, list[Logged | None]] = {}
     query = (
         select(requests.c.zoo, requests.c.service_level, requests.c.limits)
@@ -58,7 +58,7 @@ async def read_limits(
 
 
 def binding_of(newest: Sequence[Logged | None]) -> str | None:
-    """Find what binds by more than half of the newest decisions."""
+    """Find the limit that binds in more than half of the newest decisions."""
     binding = [None if each is None else each["binding"] for each in newest]
     limits = ("budget", "latency")
     return next((each for each in limits if 2 * binding.count(each) > len(binding)), None)
@@ -67,10 +67,10 @@ def binding_of(newest: Sequence[Logged | None]) -> str | None:
 async def _late(
     connection: AsyncConnection, start: Start, limits: Mapping[Key, Logged]
 ) -> dict[Key, tuple[int, int]]:
-    """Count late requests, and those that ended and say whether they were, by the limits of now.
+    """Count late requests, and those whose time is known, by the current limits.
 
-    What is late is decided as in the fold: an answer of LiteLLM's cache never is, and a failure
-    says nothing.
+    Lateness is decided as in the fold: an answer of LiteLLM's cache is never late, and failures are
+    left out.
     """
     over = or_(
         false(),
@@ -102,9 +102,9 @@ async def _late(
 def limits_status(
     newest: Logged, binding: str | None, late: int, ended: int, *, spent: float, elapsed: float
 ) -> LimitsStatus:
-    """Build the limits of a service level: from the ``newest`` request's, what binds, ``late`` of
-    the ``ended`` requests of the window, and what today's requests have cost, ``elapsed`` seconds
-    after midnight (UTC)."""
+    """Build the limits of a service level: from the ``newest`` request's, the ``binding`` one,
+    ``late`` of the ``ended`` requests of the window, and today's cost ``spent``, ``elapsed``
+    seconds after midnight (UTC)."""
     latency = budget = None
     if "late_after" in newest:
         late_share = share(late, ended)

@@ -1,5 +1,5 @@
-"""What became of the newest requests: of conversations, how long they are, what holds them, and
-where they were lost; and which keys stand behind failures, late decisions and labels."""
+"""Figures of the newest requests: length, holds and losses of conversations, and the keys behind
+failures, late decisions and labels."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from litellm_messplus.status.reading import window_start, within
 from litellm_messplus.store.tables import calls, labels, outcomes, requests
 
 OF_EACH_LEVEL, OF_ALL = 2_000, 5_000
-"""Requests that are read of each service level, for conversations, and of all zoos, for keys: the
-status takes the same time on any log."""
+"""Most requests read: of each service level for conversations, of all zoos for keys; the status
+takes the same time on any log."""
 MOST = 10
-"""Keys that are shown."""
+"""Most keys that are shown."""
 SATISFIED = 0.5
 
 
@@ -47,12 +47,12 @@ class ConversationStatus:
 
     @property
     def held_share(self) -> float:
-        """The share of the requests that stayed where they were answered before."""
+        """The share of the requests that stayed with the candidate that answered before."""
         return sum(self.holds[reason] for reason in KEPT) / self.requests
 
 
 async def read_conversations(connection: AsyncConnection) -> tuple[ConversationStatus, ...]:
-    """Read the newest requests of every service level, as far as they are of conversations."""
+    """Read the conversations among the newest requests of every service level."""
     asked, found = requests.c, outcomes.c
     begins = case((asked.conversation == asked.request_id, 1), else_=0)
     turns = within(
@@ -133,7 +133,7 @@ class KeyIncidents:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The counts of what it caused, by kind."""
+        """The counts of its incidents, by kind."""
         return self.failed, self.late, self.checks, self.unsatisfied_checks, self.held
 
 
@@ -149,7 +149,7 @@ async def read_incidents(connection: AsyncConnection) -> tuple[KeyIncidents, ...
 
 def heaviest(found: Iterable[KeyIncidents], most: int = MOST) -> tuple[KeyIncidents, ...]:
     """Choose the keys with the largest share of any one kind in their zoo, the largest first, so
-    that a kind of which all keys have much hides none of which one has most."""
+    that a kind common to all keys does not hide one that a single key dominates."""
     keys = [each for each in found if any(each.counts)]
     totals = {
         zoo: [*map(sum, zip(*(each.counts for each in keys if each.zoo == zoo), strict=True))]

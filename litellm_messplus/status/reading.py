@@ -1,8 +1,8 @@
-"""What the status asks of the log, by zoo and service level. `docs/status.md` shows the SQL.
+"""Queries of the log for the status, by zoo and service level. `docs/status.md` shows the SQL.
 
 Every query of the log goes back a bounded way along an index, from the newest position of each
-service level, however long the log is. Which levels there are, the sums know, and what all requests
-came to. Runs alike on SQLite and Postgres."""
+service level, however long the log is. The levels, and the totals of all requests, come from the
+sums. Runs alike on SQLite and Postgres."""
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
@@ -29,10 +29,10 @@ from litellm_messplus.runtime.vocabulary import SERVING, CallRole, Failure
 from litellm_messplus.status.calibration import JudgedCall
 from litellm_messplus.store.tables import calls, outcomes, request_sums, requests, verdicts
 
-# What the calibration asks the log: the newest judged calls, and what was predicted of them.
+# Queries of the calibration: the newest judged calls, and their predictions.
 
 JUDGED_CALLS = 5_000
-"""The newest judged calls, of all zoos together, that the calibration is of."""
+"""The newest judged calls, of all zoos together, that the calibration covers."""
 WARM_UP = 1_000
 """Judged calls before those: the running means start from them, as the predictor did."""
 AT_ONCE = 50
@@ -68,7 +68,7 @@ async def judged_calls(
         .where(
             calls.c.status == "success",
             calls.c.candidate.is_not(None),
-            calls.c.is_cache_hit.is_(False),  # what was learned from was learned once
+            calls.c.is_cache_hit.is_(False),  # each answer was learned from once
         )
         .order_by(requests.c.position, calls.c.position)
     )
@@ -85,15 +85,14 @@ async def judged_calls(
 
 
 def _verdicts() -> Select[Any]:
-    """Query the label that counts of each call, the newest first: found along the index of
-    positions."""
+    """Query the label that counts of each call, the newest first, along the index of positions."""
     return select(
         verdicts.c.call_id, verdicts.c.position, verdicts.c.value, verdicts.c.weight
     ).order_by(verdicts.c.position.desc())
 
 
 RECENT_DECISIONS = 20
-"""Decisions, probes left out, of which most must say so: one alone may waver."""
+"""Decisions, probes left out, of which most must report it: a single one may waver."""
 
 Key = tuple[str, str]
 """Zoo and service level."""
@@ -112,8 +111,8 @@ class Newest:
 
 
 async def totals(connection: AsyncConnection, start: Start | None = None) -> dict[Key, Tally]:
-    """Add up the requests of a window, from their outcomes; without one all requests, from the
-    sums, which know those that have left the log too."""
+    """Add up the requests of a window from their outcomes; without a window all requests, from the
+    sums, which include those that have left the log."""
     level = ("zoo", "service_level")
     if start is None:
         found = await tallies(connection, *level, source=request_sums)
@@ -124,12 +123,12 @@ async def totals(connection: AsyncConnection, start: Start | None = None) -> dic
 
 
 LONG_AGO = 10_000
-"""Positions in the log that are looked back."""
+"""Positions of the log to look back."""
 
 
 async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
-    """Read the newest request of every service level; the largest is that of the newest that all
-    could take, if that is not long ago."""
+    """Read the newest request of every service level; its largest is that of the newest request
+    that all candidates could take, if that is recent."""
     asked, levels = requests.c, _levels()
     last = (
         select(func.max(asked.position))
@@ -163,14 +162,13 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
 
 
 async def window_start(connection: AsyncConnection, window: int) -> Start:
-    """Find from which position on a request is one of the newest ``window`` of its service
-    level."""
+    """Find the first position of the newest ``window`` requests of each service level."""
     return await _start(connection, window, true())
 
 
 async def out_of_reach(connection: AsyncConnection) -> set[Key]:
-    """Find the service levels of which most of the newest decisions say that nothing can hold
-    alpha."""
+    """Find the service levels for which most of the newest decisions report alpha as out of
+    reach."""
     start = await _start(connection, RECENT_DECISIONS, ~requests.c.is_exploration)
     query = (
         select(requests.c.zoo, requests.c.service_level)
@@ -182,7 +180,7 @@ async def out_of_reach(connection: AsyncConnection) -> set[Key]:
 
 
 async def _start(connection: AsyncConnection, count: int, of: ColumnElement[bool]) -> Start:
-    """Find the position of the ``count``-th newest of such requests of each service level; 0 where
+    """Find the position of the ``count``-th newest of such requests of each service level; 0 if
     there are fewer."""
     levels = _levels()
     first = (
@@ -201,7 +199,7 @@ async def _start(connection: AsyncConnection, count: int, of: ColumnElement[bool
 
 
 def _levels() -> Subquery:
-    """Query every service level that was ever asked for."""
+    """Query every service level that ever had a request."""
     found = request_sums.c
     return select(found.zoo, found.service_level).distinct().subquery("levels")
 
@@ -226,16 +224,16 @@ def is_since(start: Start) -> ColumnElement[bool]:
 MINUTES = 5
 """Minutes back from now that are "now": an outage is reported while it lasts."""
 NEWEST_CALLS = 5_000
-"""Calls that are read at most: the status takes the same time on any log."""
+"""Most calls that are read: the status takes the same time on any log."""
 FEWEST = 20
-"""Requests of which an alert can be raised: of fewer, one failure would be much."""
+"""Least number of requests for an alert: of fewer, one failure would be much."""
 MOST = 0.05
-"""Share of failed ones beyond which it is."""
+"""The share of failed requests above which an alert is raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """Requests that ended within the last minutes, ``per_hour`` at that rate; and how many of them
+    """Requests that ended within the last minutes, their rate ``per_hour``, and how many of them
     ended without an answer, by who failed."""
 
     ended: int = 0
@@ -248,20 +246,20 @@ class Recent:
 
     @property
     def failed(self) -> int:
-        """Count those that failed for no fault of the client's."""
+        """The number of requests that failed for no fault of the client's."""
         return sum(self.failures[each] for each in SERVING)
 
     @property
     def is_failing(self) -> bool:
-        """Whether so many fail that somebody must look."""
+        """Whether so many fail that an operator must look."""
         return self.ended >= FEWEST and self.failed > MOST * self.ended
 
 
 async def recent_requests(
     connection: AsyncConnection, now: datetime, most: int = NEWEST_CALLS
 ) -> dict[Key, Recent]:
-    """Read them by stream, those served as before too: back along the index of positions. Where
-    ``most`` calls do not reach as far back, the rate is that of the time which they cover."""
+    """Read recent requests by stream, including those served as before, along the index of
+    positions. If ``most`` calls do not reach as far back, the rate is over the time they cover."""
     newest = (
         select(calls.c.request_id, calls.c.ended_at, calls.c.role, calls.c.failure)
         .order_by(calls.c.position.desc())

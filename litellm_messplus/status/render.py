@@ -40,10 +40,10 @@ from litellm_messplus.status.tables import (
 # What an operator should do about a promise, in one phrase.
 
 MOST = 0.5
-"""The share of requests with a verdict from which on waiting is enough."""
+"""The share of requests with a verdict from which waiting is enough."""
 NOTHING = "nothing to do"
 FEEDBACK = (AlertKind.NO_FEEDBACK, AlertKind.THIN_EVIDENCE)
-"""The alerts that ask for more verdicts."""
+"""The alerts that call for more verdicts."""
 
 
 def advice(level: LevelStatus, status: Status) -> str:
@@ -63,7 +63,7 @@ def advice(level: LevelStatus, status: Status) -> str:
 
 
 def _is_about(alert: Alert, level: LevelStatus) -> bool:
-    """Say whether the alert is of this promise, of its zoo, or of all."""
+    """Tell whether the alert is about this promise, its zoo, or all."""
     return alert.zoo in (None, level.zoo) and alert.service_level in (None, level.service_level)
 
 
@@ -102,7 +102,7 @@ STYLES = {
 }
 
 Row = tuple[Text, str | Text, str | Text]
-"""What it is, of the whole time, and of the last window."""
+"""The name of a figure, and its values over the whole time and over the last window."""
 
 
 def _both_windows(level: LevelStatus, within: str | tuple[str, ...]) -> Iterator[Row]:
@@ -177,7 +177,7 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
 
 
 def _limit_rows(limits: LimitsStatus | None, unit: str | None) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each limit: its name, nothing of the whole time, and how it stands."""
+    """Yield a row for each limit: its name, no value over the whole time, and the current state."""
     if limits is None:
         return
     latency, budget = limits.latency, limits.budget
@@ -206,7 +206,7 @@ def summary(status: Status) -> Iterator[Text]:
 
 
 def _binds(level: LevelStatus) -> Iterator[str]:
-    """Say which limit binds."""
+    """Name the limit that binds."""
     limits = level.limits
     if limits is None or limits.binding is None:
         return
@@ -265,7 +265,7 @@ def _rate_in_words(window: WindowStatus) -> str:
 
 
 def _promised(promised: float, alpha: float) -> str:
-    """Say the mean where alpha was changed, and alpha as it is now."""
+    """Write the mean if alpha was changed, and the current alpha."""
     now = figure(100.0 * alpha, "%")
     return now if promised == alpha else f"{figure(100.0 * promised, '%')} on average and {now} now"
 

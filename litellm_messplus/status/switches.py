@@ -17,7 +17,7 @@ from litellm_messplus.switching.forecast import Forecast, Happened, forecast
 from litellm_messplus.switching.modes import Mode
 
 CHANGES = 20
-"""Changes of a zoo among which the one that routed is looked for, the newest."""
+"""Newest changes of a zoo that are searched for the one that routed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ async def read_switches(
 
 
 async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> Switched | None:
-    """Find the newest change that routed; the change after it tells what happened, else the log."""
+    """Find the newest change that routed; the next change has its outcome, else the log."""
     after = None
     for row in changes:
         if row.zoo_mode.mode is not Mode.WATCH:
@@ -97,8 +97,8 @@ async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> Switched | 
 
 
 def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
-    """Write one line for each zoo that is not on, and one for each forecast of a switch, beside
-    what happened."""
+    """Write one line for each zoo that is not on, and one for each forecast of a switch, next to
+    the outcome."""
     for each in switches:
         if each.mode is not Mode.ON:
             share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
@@ -109,7 +109,7 @@ def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
 
 
 def _held(told: Forecast, came: Happened | None) -> str:
-    """Write a forecast beside what happened."""
+    """Write a forecast next to the outcome."""
     return f"forecast at {_figures(told) or 'nothing yet'}; happened: {_came(came)}"
 
 

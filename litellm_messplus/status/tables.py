@@ -1,4 +1,4 @@
-"""Tables of the status that are of no one promise: judges, calibration, models, keys, costs."""
+"""Tables of the status beyond single promises: judges, calibration, models, keys, costs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -34,7 +34,7 @@ def judge_tables(judges: Sequence[JudgeStatus]) -> Iterator[RenderableType]:
         yield table
 
 
-# The calibration for people: what was predicted against what came, and whether reading pays.
+# The calibration for people: predictions against verdicts, and whether reading pays.
 
 PAYS = {ReadingPays.YES: "green", ReadingPays.NO: "yellow", ReadingPays.TOO_EARLY: "yellow"}
 
@@ -46,7 +46,7 @@ def calibration_tables(calibration: ZooCalibration) -> Iterator[RenderableType]:
 
 
 def _reliability(calibration: ZooCalibration) -> Rows:
-    """Lay out a row a bin; where all is well, the satisfied share is the predicted one."""
+    """Lay out a row per bin; if calibrated, the satisfied share is the predicted one."""
     figures = numbers("predicted", "satisfied, interval", "judged calls")
     rows = Rows(f"{calibration.zoo}, predictions against verdicts", (*whole("candidate"), *figures))
     for candidate in calibration.candidates:
@@ -88,7 +88,7 @@ def _gain(found: PromptGain) -> str:
 
 
 def candidate_tables(changes: Sequence[CandidateStatus]) -> Iterator[RenderableType]:
-    """Yield one table of what became of the candidates; none where nothing did."""
+    """Yield one table of the changes of candidates; none if there were none."""
     columns = whole("model", "when, UTC", "zoo", "what")
     rows = [(each.candidate, moment(each.at), each.zoo, each.change.value) for each in changes]
     yield from _any("models that came, changed their price, or went", columns, rows)
@@ -102,7 +102,7 @@ def _any(
         yield Rows(title, columns, rows)
 
 
-# What keys caused, said and cost, and what became of conversations.
+# Incidents, labels and costs of keys, and the outcomes of conversations.
 
 SHOWN = 12
 """Characters of a key's hash: enough to tell the keys of a proxy apart."""
@@ -114,7 +114,7 @@ def short_key(key_hash: str | None) -> str:
 
 
 def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
-    """Yield one table of these keys; none where nothing went wrong and no check labelled."""
+    """Yield one table of these keys; none if nothing went wrong and no check labelled."""
     titles = ("requests", "failed", "late", "checks", "of them unsatisfied", "held back")
     columns = (*whole("key", "zoo"), *numbers(*titles))
     rows = [
@@ -125,7 +125,7 @@ def incident_tables(found: Sequence[KeyIncidents]) -> Iterator[RenderableType]:
 
 
 def key_tables(keys: Sequence[KeyStatus]) -> Iterator[RenderableType]:
-    """Yield one table of all keys; none where nobody said anything in the last day."""
+    """Yield one table of all keys; none without labels in the last day."""
     columns = (*whole("key", "zoo, service level"), *numbers(*titles(KEY)))
     yield from _any("keys with the most labels, last day", columns, [*map(_key, keys)])
 
@@ -137,7 +137,7 @@ def _key(key: KeyStatus) -> tuple[str | Text, ...]:
 
 
 def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableType]:
-    """Yield one table of all zoos whose labels cost something; none where none do."""
+    """Yield one table of all zoos whose labels cost something; none if none do."""
     columns = (*whole("zoo"), *numbers(*titles(LABEL_COSTS)))
     rows = [
         (each.zoo, *(cell.text for cell in cells(LABEL_COSTS, each)))
@@ -148,7 +148,7 @@ def label_cost_tables(costs: Sequence[LabelCostStatus]) -> Iterator[RenderableTy
 
 
 def conversation_tables(found: Sequence[ConversationStatus]) -> Iterator[RenderableType]:
-    """Yield one table of all promises; none where no request is of a conversation."""
+    """Yield one table of all promises; none if no request belongs to a conversation."""
     titles = ("begun", "turns", "cost", "held", "switches", "trouble", "lost", "unknown")
     columns = (*whole("zoo, service level"), *numbers(*titles))
     title = (

@@ -1,11 +1,11 @@
-"""What routing would cost and satisfy, from requests that were served as before and decided aside.
+"""Forecast of cost and satisfaction with routing, from requests that were decided in shadow.
 
-Of every such request it is known what the router would have chosen, and what was predicted of that
-choice. Of some, that model was called: because it served anyway, or unseen, for a sample. There the
+These requests were served as before, and for each the router's choice and its prediction are known.
+For some, that model was called: because it served anyway, or unseen, for a sample. There the
 prediction's error is seen, and corrects the mean prediction: the estimate is doubly robust, right
-where the predictions are right on average or the sample is a fair one. Those called are a fair
-sample of two strata apart: the requests that the choice serves anyway, and the others. Whoever
-answered stands for the rest of the same stratum.
+if the predictions are right on average or the sample is a fair one. Within each of two strata the
+called requests are a fair sample: those that the choice serves anyway, and the others. The answered
+ones stand for the rest of the same stratum.
 """
 
 import math
@@ -19,31 +19,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 OF_SATISFACTION, OF_COST, OF_LUCK = 0.9, 0.98, 0.9
-"""How much of what chance may do each interval allows for, so that both hold together nine times of
-ten: that of the satisfaction reaches to alpha too, where it can be held; and in the cost, what luck
-costs is more by the cheapest mixes than it is."""
+"""Confidence of each interval, so that both hold together nine times of ten: the interval of the
+satisfaction also reaches to alpha if it can be held, and the cheapest mixes overstate what luck
+costs."""
 _QUANTILES = tuple(
     NormalDist().inv_cdf(0.5 + each / 2.0) for each in (OF_SATISFACTION, OF_COST, OF_LUCK)
 )
 SLACK = 10.0
-"""Satisfied requests that the queue may owe, or have saved up, wherever the count ends."""
+"""Satisfied requests that the queue may owe, or have saved up, at any end of the count."""
 STRETCH = 100
-"""Requests after one another whose costs hang together: the router learns, and at times pays for
-what it has missed."""
+"""Consecutive requests whose costs are correlated: the router learns, and at times pays for what it
+has missed."""
 FEWEST = 10
-"""Errors seen in a stratum before anything is said of it."""
+"""Least number of errors seen in a stratum for a forecast."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedAside:
-    """One request that was decided aside. ``is_seen`` where the choice is the model that served
-    anyway. ``satisfaction`` and ``cost`` are those of the choice's answer, None where it is not
-    known; ``expected_cost`` is of that answer, and ``beside`` of the calls that the router would
-    have made beside it. Requests of one ``conversation`` are not independent.
+    """One request that was decided in shadow. ``is_seen`` if the choice is the model that served
+    anyway. ``satisfaction`` and ``cost`` are those of the choice's answer, None if unknown;
+    ``expected_cost`` is of that answer, and ``beside`` of the calls that the router would have made
+    in addition. Requests of one ``conversation`` are not independent.
 
-    ``largest`` is what the largest alone would have cost, None where it is not known. ``alpha`` is
-    what was promised, ``costs`` and ``rates`` what was expected of each candidate, and ``judged``
-    are those of which an answer to it was judged.
+    ``largest`` is the cost of the largest alone, None if unknown. ``alpha`` is the promised share,
+    ``costs`` and ``rates`` are the expectations of each candidate, and ``judged`` are the
+    candidates with a judged answer to this request.
     """
 
     conversation: float | str
@@ -61,7 +61,7 @@ class DecidedAside:
 
     @property
     def whole_cost(self) -> float | None:
-        """The cost of the choice's answer, with those of the calls beside it."""
+        """The cost of the choice's answer and of the calls in addition to it."""
         return None if self.cost is None else self.cost + self.beside
 
 
@@ -92,7 +92,7 @@ class Forecast:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Forecast":
-        """Rebuild what ``as_dict`` gave."""
+        """Rebuild the forecast from the result of ``as_dict``."""
         ranges = {
             name: None if plain.get(name) is None else Range(**plain[name])
             for name in ("satisfaction", "cost", "would_have_saved")
@@ -119,22 +119,22 @@ class Happened:
         return asdict(self)
 
 
-# What luck costs. The queue makes up for bad luck, so it shows in what is paid and not in what is
-# held: a stretch of it raises the price of satisfaction, and moves requests to better models. By
-# how much, the cheapest mixes say: a little more satisfaction costs little as long as a cheap model
-# can give it, and much beyond.
+# The cost of luck. The queue makes up for bad luck, so it shows in the cost and not in the rate: a
+# bad stretch raises the price of satisfaction, and moves requests to better models. The cheapest
+# mixes tell by how much: a little more satisfaction costs little as long as a cheap model can give
+# it, and much beyond.
 
 Matrix = NDArray[np.float64]
 
 PRICES = np.concatenate([[0.0], np.geomspace(0.01, 1000.0, 60)])
-"""Of one more satisfied request, in units of what the most expensive candidate costs more than the
-cheapest: from one at which nobody pays more to one at which everybody does."""
+"""Prices of one more satisfied request, in units of the cost difference between the most expensive
+candidate and the cheapest: from one at which no request pays more to one at which all do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mixes:
-    """The cheapest ways to give each request to a candidate, from those of least cost to those of
-    most satisfaction: ``rates`` rise, and ``costs`` with them."""
+    """The cheapest assignments of requests to candidates, from those of least cost to those of most
+    satisfaction: ``rates`` rise, and ``costs`` with them."""
 
     rates: tuple[float, ...] = ()
     costs: tuple[float, ...] = ()
@@ -146,7 +146,7 @@ class Mixes:
         rates: Sequence[Mapping[str, float]],
         candidates: Collection[str],
     ) -> "Mixes":
-        """Build them of what was expected of each of these candidates, request by request: at every
+        """Build the mixes from the expectations of these candidates for each request: at every
         price each request takes the candidate of least cost - price * satisfaction."""
         names = [name for name in sorted(candidates) if any(name in each for each in costs)]
         if not names:
@@ -164,12 +164,12 @@ class Mixes:
         return cls(tuple(rising[:, 0].tolist()), tuple(rising[:, 1].tolist()))
 
     def can_steer(self, alpha: float) -> bool:
-        """Tell whether a price holds alpha: whether it lies between the two ends."""
+        """Tell whether a price holds alpha: whether alpha lies between the two ends."""
         return bool(self.rates) and self.rates[0] < alpha <= self.rates[-1]
 
     def extra(self, alpha: float, more: float) -> float:
-        """Return what so much ``more`` satisfaction than alpha costs, or less than nothing where it
-        is less; beyond the ends nothing is for sale."""
+        """Return the cost of ``more`` satisfaction than alpha, negative if ``more`` is; beyond the
+        ends it does not change."""
         if not self.rates:
             return 0.0
         asked: Sequence[float] = np.interp([alpha, alpha + more], self.rates, self.costs).tolist()
@@ -184,8 +184,8 @@ def _matrix(expected: Sequence[Mapping[str, float]], names: Sequence[str], absen
 
 
 def forecast(aside: Sequence[DecidedAside], upcoming: int | None = None) -> Forecast:
-    """Estimate what routing so many ``upcoming`` requests would come to, from requests that were
-    decided aside; as many as those, where it is not said."""
+    """Estimate the outcome of routing ``upcoming`` requests, from requests that were decided in
+    shadow; by default as many as those."""
     if not aside:
         return Forecast(0, 0, None, None)
     to_come = len(aside) if upcoming is None else upcoming
@@ -205,7 +205,7 @@ def forecast(aside: Sequence[DecidedAside], upcoming: int | None = None) -> Fore
 
 
 def _saved(cost: Range | None, largest: Sequence[float]) -> Range | None:
-    """Say which share of what the largest alone would have cost such a cost is less."""
+    """Compute the share of the largest's cost that is saved at such a cost."""
     alone = fmean(largest) if largest else 0.0
     if cost is None or alone <= 0.0:
         return None
@@ -213,8 +213,8 @@ def _saved(cost: Range | None, largest: Sequence[float]) -> Range | None:
 
 
 def _mixes(aside: Sequence[DecidedAside]) -> Mixes:
-    """Find the cheapest mixes of the candidates of which enough answers were judged: what is
-    expected of the others is mostly hope."""
+    """Find the cheapest mixes of the candidates with enough judged answers: expectations of the
+    others are mostly hope."""
     counts = Counter(name for each in aside for name in each.judged)
     return Mixes.of(
         [each.costs for each in aside],
@@ -224,12 +224,12 @@ def _mixes(aside: Sequence[DecidedAside]) -> Mixes:
 
 
 Figure = tuple[DecidedAside, float, float | None]
-"""A request, what was expected of it, and what came, where that is known."""
+"""A request, its expected value, and the observed one if that is known."""
 
 
 def _corrected(figures: Sequence[Figure]) -> list[float] | None:
-    """Correct what was expected of each request by the errors seen, so that their mean is the
-    estimate; None where a stratum shows too few."""
+    """Correct the expected value of each request by the errors seen, so that their mean is the
+    estimate; None if a stratum shows too few."""
     counted = _strata(figures)
     if any(seen < min(FEWEST, total) for total, seen in counted.values()):
         return None
@@ -244,7 +244,7 @@ def _corrected(figures: Sequence[Figure]) -> list[float] | None:
 
 
 def _strata(figures: Iterable[Figure]) -> Mapping[bool, tuple[int, int]]:
-    """Count the requests of each stratum, and those whose error is seen."""
+    """Count the requests of each stratum, and those with a known error."""
     counted: dict[bool, tuple[int, int]] = {}
     for request, _, came in figures:
         total, seen = counted.get(request.is_seen, (0, 0))
@@ -252,15 +252,15 @@ def _strata(figures: Iterable[Figure]) -> Mapping[bool, tuple[int, int]]:
     return counted
 
 
-# The intervals, in which the mean of the requests to come will lie.
+# The intervals that will contain the mean of the requests to come.
 
 
 def _of_rates(
     aside: Sequence[DecidedAside], rates: Sequence[float], mixes: Mixes, to_come: int
 ) -> Range:
-    """Bound the satisfaction. Where the queue can steer it, the sample's error is all there is; and
-    alpha is inside, for what is owed or saved up by then is made up for. Else the requests to come
-    have their luck too."""
+    """Bound the satisfaction. If the queue can steer it, the sample's error is all there is, and
+    alpha is inside, because what is owed or saved up by then is made up for. Otherwise the requests
+    to come have their luck too."""
     alpha, variance = _alpha(aside), _of_mean(rates, _conversations(aside))
     if not mixes.can_steer(alpha):
         variance += _of_luck(aside, rates, [each.satisfaction for each in aside], to_come)
@@ -283,8 +283,8 @@ def _of_costs(
     mixes: Mixes,
     to_come: int,
 ) -> Range:
-    """Bound the cost: by how much it varies by itself, and drifts while the router learns; and by
-    what luck costs where somebody judges, that of the requests seen and of those to come."""
+    """Bound the cost: by its variance, by its drift while the router learns, and, if answers are
+    judged, by the cost of luck in the requests seen and in those to come."""
     seen = [each.whole_cost for each in aside]
     own = _of_mean(costs, _conversations(aside)) + _of_luck(aside, costs, seen, to_come)
     stretches = [place // STRETCH for place in range(len(costs))]
@@ -319,16 +319,16 @@ def _of_luck(
     seen: Sequence[float | None],
     to_come: int,
 ) -> float:
-    """Give the variance of the mean of what is to come, by what was seen, where conversations are
-    alike as those of ``values`` are."""
+    """Return the variance of the mean over the requests to come, from those seen, if conversations
+    are as correlated as those of ``values``."""
     alone = _of_mean(values, range(len(values)))
     alike = _of_mean(values, _conversations(aside)) / alone if alone > 0.0 else 1.0
     return alike * pvariance([each for each in seen if each is not None]) / to_come
 
 
 def _of_mean(values: Sequence[float], groups: Iterable[Any]) -> float:
-    """Give the variance of a mean of groups, by the squares of what each group is off, which has
-    all that makes its requests alike."""
+    """Return the variance of a mean of groups, from the squared deviation of each group, whose
+    requests may be correlated."""
     mean, sums = fmean(values), dict[Any, float]()
     for value, group in zip(values, groups, strict=True):
         sums[group] = sums.get(group, 0.0) + value - mean

@@ -1,4 +1,4 @@
-"""The mode of a zoo: whether the router decides aside, for a share of conversations, or for all."""
+"""The mode of a zoo: whether the router decides in shadow, for a share of requests, or for all."""
 
 import json
 from collections.abc import Collection
@@ -28,33 +28,32 @@ class Arm(StrEnum):
 LITELLM = "litellm"
 """The value of `before` for LiteLLM's own choice among all deployments of the zoo."""
 GROUP_PREFIX = "group:"
-"""Begins the value of `before` for LiteLLM's own choice among the deployments of one `model_name`,
-in a zoo that is a routing group of several."""
+"""Prefix of a value of `before` that means LiteLLM's own choice among the deployments of one
+`model_name`, in a zoo that is a routing group of several."""
 DEFAULT_SHARE = 0.1
 
 
 def group_value(group: str) -> str:
-    """Name what served before, where that was a group of LiteLLM's."""
+    """Return the value of `before` for a group of LiteLLM's."""
     return f"{GROUP_PREFIX}{group}"
 
 
 def group_of(before: str | None) -> str | None:
-    """Name the group that served before; None where it was none."""
+    """Return the group that served before; None if it was none."""
     is_one = before is not None and before.startswith(GROUP_PREFIX)
     return before.removeprefix(GROUP_PREFIX) if before is not None and is_one else None
 
 
 def is_of_litellm(before: str) -> bool:
-    """Tell whether LiteLLM chooses among several models, so that nobody knows beforehand."""
+    """Tell whether LiteLLM chooses among several models, so that its choice is not known before."""
     return before == LITELLM or group_of(before) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class ZooMode:
-    """The mode of one zoo. ``share`` of the conversations is routed under `canary`; ``before`` is
-    what serves the others, None where there is no way back. ``revision`` 0 is the file's own value,
-    which nobody has changed. ``holdout`` of the conversations stay as before under `on`: the file
-    alone says it."""
+    """The mode of one zoo. Under `canary`, ``share`` of the conversations is routed; ``before``
+    serves the others, None if there is no way back. ``revision`` 0 is the file's own value, never
+    changed. ``holdout`` of the conversations stay as before under `on`; only the file sets it."""
 
     mode: Mode = Mode.ON
     share: float = DEFAULT_SHARE
@@ -71,7 +70,7 @@ class ZooMode:
 
     @property
     def draws(self) -> bool:
-        """Whether it matters of which conversation a request is."""
+        """Whether the arm depends on a request's conversation."""
         return self.routed_share < 1.0
 
     @property
@@ -85,14 +84,14 @@ class ZooMode:
         return self.mode is not Mode.WATCH and self.before is not None
 
     def arm(self, draw: float | None) -> Arm:
-        """Choose how a conversation is served by its draw: one that is routed at a share stays so
-        at every larger one."""
+        """Choose the arm of a conversation by its draw: one that is routed at a share stays so at
+        every larger one."""
         if self.splits and draw is not None:
             return Arm.ROUTED if draw < self.routed_share else Arm.BEFORE
         return Arm.BEFORE if self.mode is Mode.WATCH else Arm.ROUTED
 
     def problem(self, known: Collection[str]) -> str | None:
-        """Say what is wrong with it in a zoo of these names, and what is allowed; None where
+        """Return what is wrong with the mode in a zoo of these names, and what is allowed; None if
         nothing is."""
         allowed = " or ".join((LITELLM, *known))
         if self.before is None and self.mode is not Mode.ON:
@@ -103,12 +102,12 @@ class ZooMode:
 
     @property
     def fingerprint(self) -> str:
-        """The digest by which a changed value of the file is told from one that was there."""
+        """The digest that tells a changed value of the file from an earlier one."""
         plain = json.dumps([self.mode, self.share, self.before])
         return sha256(plain.encode()).hexdigest()[:16]
 
 
-# The part of a request's row that tells of the switch-over.
+# The columns of a request's row about the switch-over.
 
 
 @record
@@ -143,13 +142,13 @@ class Trial:
     )
 
     def drawn(self, *, is_served: bool) -> float | None:
-        """Return the probability with which an answer was asked for; None of one that always is."""
+        """Return the probability of requesting an answer; None for one that is always requested."""
         return self.sample_probability if self.arm is Arm.BEFORE and not is_served else None
 
     def is_of_choice(self, candidate: str | None, *, chosen: str, is_served: bool) -> bool | None:
-        """Tell of a request that was served as before whether an answer, of the candidate, is one
-        of the model that the router would have chosen; None of a routed request. Where that model
-        was called unseen, the served answer does not count too."""
+        """Tell whether an answer of the candidate to a request served as before is by the model
+        that the router would have chosen; None for a routed request. If that model was called
+        unseen, the served answer does not count in addition."""
         if self.arm is not Arm.BEFORE:
             return None
         author = candidate or (chosen if is_served else None)
@@ -161,19 +160,19 @@ class Trial:
 ROUTED = Trial()
 
 
-# How many of the requests that are served as before are decided aside: a fair sample of them. A
-# decision costs more than all else that is done for such a request. The forecast rests on some
-# thousand of them, so in a busy zoo most would be made for nothing.
+# The share of requests served as before that are decided in shadow: a fair sample. A decision costs
+# more than all else done for such a request. The forecast rests on some thousand of them, so in a
+# busy zoo most would be wasted.
 
 
 DECIDED_PER_SECOND = 5.0
-"""Requests served as before that are decided all the same, in a second of one worker, beside those
-of the sample: enough for the forecast, and next to nothing of a core."""
+"""Requests served as before that are decided all the same, per second of one worker, in addition to
+those of the sample: enough for the forecast, and next to nothing of a core."""
 
 
 class Pace:
-    """The decisions that may be made: the first of all, so that the router learns at once, then so
-    many a second. What one second leaves over, the next does not have."""
+    """A limit on decisions: the first ones without delay, so that the router learns at once, then
+    so many per second. Unused ones do not carry over to the next second."""
 
     def __init__(self, per_second: float, first: int = WARM_UP) -> None:
         self._per_second = per_second
@@ -181,7 +180,7 @@ class Pace:
         self._looked: float | None = None
 
     def take(self, now: float) -> bool:
-        """Take one, at a time in seconds; False where there is none left."""
+        """Take one, at a time in seconds; return False if none is left."""
         gained = 0.0 if self._looked is None else (now - self._looked) * self._per_second
         most = max(self._per_second, 1.0)
         self._left = max(self._left, min(self._left + gained, most))

@@ -1,16 +1,16 @@
-"""When a zoo returns to what served before: sequential tests, which may look as often as they like.
+"""Sequential tests, valid at every look, of whether a zoo must return to what served before.
 
 Each test is a confidence sequence (`certificate/sequence.py`), right at all looks together. A zoo
 that was good for long and turns bad must not wait until its whole past is outweighed, so a test
-looks at windows too, which begin at every ``BLOCK``-th routed request. The windows share the
-probability of a false alarm: the first has the most, and all together have ``FALSE_ALARMS`` for
-each test's share of it.
+also looks at windows, which begin at every ``BLOCK``-th routed request. The windows share the
+probability of a false alarm: the first has the most, and all together have each test's share of
+``FALSE_ALARMS``.
 
-The router may serve a stretch below alpha that it has saved up before (its queue keeps credit), so
-what was saved before a window counts for it.
+The router may serve a stretch below alpha on credit saved up before (its queue keeps it), so what
+was saved before a window counts for it.
 
-Every test must hold without any one key too, and what a client brings about
-by itself is no evidence: an error that its own request causes, a deadline missed for a huge prompt.
+Every test must hold without any one key too, and what a client causes itself is no evidence: an
+error of its own request, a deadline missed for a huge prompt.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from litellm_messplus.certificate.sequence import (
 FALSE_ALARMS = 0.05
 """The probability that a zoo which keeps its promise ever returns."""
 TESTS = 4
-"""The rate, errors, latency, and missed deadlines: each has as much of it."""
+"""Number of tests (rate, errors, latency, missed deadlines), sharing ``FALSE_ALARMS`` equally."""
 BLOCK = 50
 """Routed requests from one window's beginning to the next."""
 FEWEST = 50
@@ -41,13 +41,13 @@ CREDIT = 30.0
 SLOW = 0.95
 """The quantile of latency that is compared."""
 SLOWER = 1.25
-"""How many times as long it may be."""
+"""Allowed ratio of that quantile, routed to as before."""
 MORE_ERRORS = 0.01
-"""By how much the share of errors may be higher."""
+"""Allowed excess of the share of errors over that as before."""
 MOST_MISSED = 0.01
 """The share of requests that may miss their deadline, or fail to be routed."""
 HUGE_TURNS = 1000
-"""Turns from which on a prompt takes a part of the default deadline (0.05 s) by itself: 10 ms."""
+"""Turns from which a prompt itself takes a part of the default deadline (0.05 s): 10 ms."""
 HUGE_CHARACTERS = 1_000_000
 """Characters of a prompt that take as long to read."""
 
@@ -56,9 +56,9 @@ Bits = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One request, in the order of the log. ``satisfaction`` is None where it has no label, and
-    then ``weight`` means nothing; ``has_failed`` and ``seconds`` are None where it has not ended,
-    or ended with an error of the client's own.
+    """One request, in the order of the log. ``satisfaction`` is None without a label, and then
+    ``weight`` means nothing; ``has_failed`` and ``seconds`` are None if it has not ended, or ended
+    with an error of the client's own.
     """
 
     level: str
@@ -72,7 +72,7 @@ class Served:
 
 
 class Mark(NamedTuple):
-    """A request that was to be routed: whose it was, and whether it missed its deadline, or was not
+    """A request that was to be routed: its key, and whether it missed its deadline or was not
     routed."""
 
     key: str | None
@@ -85,7 +85,7 @@ def is_huge(turns: int, characters: int) -> bool:
 
 
 def reason_to_return(served: Sequence[Served]) -> str | None:
-    """Name the reason for which the zoo must return; None where there is none."""
+    """Return the reason for which the zoo must return; None if there is none."""
     for found in (_rate_too_low(served), _more_errors(served), _slower(served)):
         if found is not None:
             return found
@@ -93,7 +93,7 @@ def reason_to_return(served: Sequence[Served]) -> str | None:
 
 
 def missed_too_often(marks: Sequence[Mark]) -> str | None:
-    """Name the reason where too many requests missed their deadline, or were not routed."""
+    """Return the reason if too many requests missed their deadline, or were not routed."""
     missed = np.array([mark.is_missed for mark in marks], dtype=np.bool_)
     spread = Spread([mark.key for mark in marks])
     for start, made in _windows(len(marks)):
@@ -107,21 +107,21 @@ def missed_too_often(marks: Sequence[Mark]) -> str | None:
     return None
 
 
-# Evidence that is spread over keys. One client alone must not move everybody's zoo: by a wrong
-# parameter, or on purpose. A test has to hold for the requests of all keys, and again for those of
+# Evidence that is spread over keys. One client alone must not move a shared zoo, by a wrong
+# parameter or on purpose. A test has to hold for the requests of all keys, and again for those of
 # all but one, whichever key is left out: with or without it, a false return is a false alarm of a
 # test that is right at all looks.
 #
 # The price is time. With K keys that send as much each, K - 1 of them must show it: of two keys
-# each one on its own, of twelve eleven. A key that makes most of the requests counts in full, for
-# the others are too few to hold it against: so does the only one.
+# each one on its own, of twelve eleven. A key that makes most of the requests counts in full,
+# because the others are too few to compare it with; so does an only key.
 
 COUNTS_IN_FULL = 0.75
-"""The share of the requests from which on a key counts in full."""
+"""The share of the requests from which a key counts in full."""
 
 
 class Spread:
-    """Requests by their keys: ``places`` is the key of each, as a number."""
+    """Requests by key: ``places`` is the number of each request's key."""
 
     def __init__(self, keys: Sequence[str | None]) -> None:
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -130,8 +130,8 @@ class Spread:
         self._is_held = requests < COUNTS_IN_FULL * len(keys)
 
     def sums(self, values: Vector, chosen: Bits) -> Vector:
-        """Add up the chosen requests: first those of all keys, then those of all but one, for each
-        key that does not count in full."""
+        """Add up the chosen requests: first of all keys, then of all but one, for each key that
+        does not count in full."""
         places, values = self._places[chosen], values[chosen]
         own = np.bincount(places, weights=values, minlength=len(self._is_held))
         total = values.sum()
@@ -155,10 +155,10 @@ class Spread:
 
 
 def _windows(routed: int, parts: int = 1) -> Iterator[tuple[int, float]]:
-    """Yield where windows of so many routed requests begin, and what must be made against a rate
-    before it is given up, as a logarithm; ``parts`` share a window's probability.
+    """Yield where windows of so many routed requests begin, and the logarithm that bets against a
+    rate must make to reject it; ``parts`` share a window's probability.
 
-    Of all windows only those of 1, 2, 4, ... blocks are looked at, and the whole.
+    Only the windows of 1, 2, 4, ... blocks are looked at, and the whole.
     """
     blocks, back = routed // BLOCK, 1
     places = {0}
@@ -170,7 +170,7 @@ def _windows(routed: int, parts: int = 1) -> Iterator[tuple[int, float]]:
 
 
 def _since(count: int, start: int) -> Bits:
-    """Mark those of so many requests that come from a place on."""
+    """Mark those of so many requests from a place on."""
     return np.arange(count) >= start
 
 
@@ -197,7 +197,7 @@ def _level_too_low(level: str, own: Sequence[Served], levels: int) -> str | None
     alphas = np.array([each.alpha for each in own])
     gained = (np.array([each.satisfaction or 0.0 for each in own]) - alphas) * weights
     spread, everything = Spread([each.key for each in own]), _since(len(own), 0)
-    # Labels of different weights say as much as so many equal ones a unit of weight.
+    # Labels of different weights are worth so many equal ones per unit of weight.
     scale = spread.sums(weights, everything) / _above_zero(spread.sums(weights**2, everything))
     saved = _saved(gained * scale[0])
     for start, made in _windows(len(own), parts=levels):
@@ -228,11 +228,11 @@ def _saved(gained: Vector) -> Vector:
     return saved
 
 
-# Errors and latency, against those who were served as before at the same time.
+# Errors and latency, compared with the requests served as before at the same time.
 
 
 def _arms(served: Sequence[Served]) -> Iterator[tuple[float, Bits, Bits]]:
-    """Yield, by window, what must be made, and the requests of both arms that are in it."""
+    """Yield, by window, the logarithm to be made, and the requests of both arms in it."""
     is_routed = np.array([each.is_routed for each in served], dtype=np.bool_)
     places = np.flatnonzero(is_routed)
     for start, made in _windows(len(places), parts=2):
@@ -286,11 +286,11 @@ def _is_slower(routed: Vector, before: Vector, made: float) -> bool:
 
 
 def _at_least(ordered: Vector, made: float) -> float | None:
-    """Bound the quantile from below: the largest value which more than 5 % surely exceed.
+    """Bound the quantile from below: the largest value that more than 5 % surely exceed.
 
     The count above the true quantile is one of trials with a known probability, so a bound on that
-    rate bounds the quantile; no more need be paid for its being any of the values. Of the counts,
-    those are tried between which the smallest sure one must lie.
+    rate bounds the quantile, without a correction for the choice among the values. Only counts
+    between which the smallest sure one must lie are tried.
     """
     count = len(ordered)
     usual = (1.0 - SLOW) * count
@@ -303,7 +303,7 @@ def _at_least(ordered: Vector, made: float) -> float | None:
 
 
 def _at_most(ordered: Vector, made: float) -> float | None:
-    """Bound the quantile from above: the smallest value which less than 5 % surely exceed."""
+    """Bound the quantile from above: the smallest value that less than 5 % surely exceed."""
     count = len(ordered)
     above = np.arange(0, int((1.0 - SLOW) * count) + 1, dtype=np.float64)
     surely = np.flatnonzero(

@@ -1,1 +1,1 @@
-"""Looking after a database: is it sound, what leaves it, and what comes in from elsewhere."""
+"""Maintenance of a database: checking it, removing data, and importing data from elsewhere."""

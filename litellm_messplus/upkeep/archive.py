@@ -1,7 +1,7 @@
 """The archive: Parquet files with the columns of the tables, one folder a table.
 
-A file is complete when it has its name: it is written under another one, brought to the disk, read
-back and compared first. A file that is there is never replaced.
+A file is complete once it has its name: it is first written under another name, flushed to disk,
+read back and compared. An existing file is never replaced.
 """
 
 import json
@@ -41,17 +41,17 @@ KINDS: Mapping[type, Kind] = {
     String: "text",
 }
 UNFINISHED = ".unfinished"
-"""Ending of a file that is being written; one that is left over is written anew."""
+"""Suffix of a file that is being written; a leftover one is written anew."""
 
 
 class ArchiveError(MessplusError):
-    """The archive cannot be written, or would not hold what is to be deleted."""
+    """An archive that cannot be written, or would lack what is to be deleted."""
 
 
 class Archive:
-    """The files in a folder, which is made where it is not there.
+    """The files in a folder, which is created if it is missing.
 
-    Raises ParquetError where the extra `parquet` is not installed.
+    Raises ParquetError if the extra `parquet` is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,16 +59,16 @@ class Archive:
         self._folder = folder
 
     def path(self, table: Table, part: Part) -> Path:
-        """Return the file of the rows of a table in a part, named by the last position: in the
-        order of the log."""
+        """Return the file of a table's rows in a part, named by the last position, so that files
+        sort as the log."""
         return self._folder / table.name / f"{part.upto:012d}.parquet"
 
     def has(self, table: Table, part: Part) -> bool:
-        """Tell whether the file is there, and so complete."""
+        """Tell whether the file exists, and so is complete."""
         return self.path(table, part).is_file()
 
     def write(self, table: Table, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the file, under another name for now, and bring it to the disk."""
+        """Write the file under a temporary name, and flush it to disk."""
         unfinished = self._unfinished(table, part)
         try:
             unfinished.parent.mkdir(parents=True, exist_ok=True)
@@ -80,14 +80,14 @@ class Archive:
             raise ArchiveError(f"the archive {self._folder} cannot be written: {error}") from error
 
     def finish(self, table: Table, part: Part) -> None:
-        """Give the file its name, for good."""
+        """Give the file its final name."""
         path = self.path(table, part)
         self._unfinished(table, part).rename(path)
         for folder in (path.parent, self._folder):
             _to_disk(folder)
 
     def check(self, table: Table, part: Part, keys: set[str]) -> None:
-        """Read the file back. Raises ArchiveError where it lacks one of these rows."""
+        """Read the file back. Raises ArchiveError if it lacks one of these rows."""
         path = self.path(table, part)
         if not path.is_file():
             path = self._unfinished(table, part)
@@ -113,7 +113,7 @@ class Archive:
 def _columns(
     table: Table, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, list[Any]], dict[str, Kind]]:
-    """Turn rows into the columns of the table, JSON as its text; and what each column holds."""
+    """Convert rows to the columns of the table, JSON as its text, with the kind of each column."""
     return (
         {column.name: [_value(column, row) for row in rows] for column in table.columns},
         {column.name: KINDS[type(column.type)] for column in table.columns},

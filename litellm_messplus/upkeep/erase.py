@@ -1,4 +1,4 @@
-"""Erasing the requests of one key or one user, beside a proxy in service or without one."""
+"""Erasing the requests of one key or one user, with or without a running proxy."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from litellm_messplus.upkeep import prune
 class Erased:
     """The result, by zoo: requests that are ``erased``, and those that stay because the newest
     snapshot does not hold all about them (``held``), or because they are not old enough
-    (``younger``). A dry run gives what would be."""
+    (``younger``). A dry run returns what would be erased."""
 
     database: str
     before: datetime
@@ -38,23 +38,23 @@ class Erased:
 
 
 def checked(before: datetime | None) -> datetime:
-    """Return the time before which requests are erased: the youngest that is allowed, unless one
-    was given. Raises ConfigurationError where that is too young."""
+    """Return the time before which requests are erased, by default the latest that is allowed.
+    Raises ConfigurationError if the given time is too recent."""
     return datetime.now(UTC) - prune.LEAST_AGE if before is None else prune.checked(before)
 
 
 async def dry_run(database: str, owner: Owner, before: datetime | None) -> Erased:
-    """Say what `erase` would do. Raises UnreadableDatabaseError."""
+    """Report what `erase` would do. Raises UnreadableDatabaseError."""
     async with reading(database) as engine:
         reached = await usable(engine)
         return await _walk(engine, owner, checked(before), reached, is_dry_run=True)
 
 
 async def erase(database: str, owner: Owner, before: datetime | None) -> Erased:
-    """Erase what identifies these requests, and what was in them.
+    """Erase the identity and the content of these requests.
 
-    Raises UnreadableDatabaseError, BusyPruningError, and MessplusError where the snapshots were
-    taken away meanwhile; what is begun stays begun, and the next run finishes it.
+    Raises UnreadableDatabaseError, BusyPruningError, and MessplusError if the snapshots were
+    deleted meanwhile; what is begun stays begun, and the next run finishes it.
     """
     before = checked(before)
     async with prune.writing(database) as engine, alone(engine):
@@ -73,7 +73,7 @@ async def erase(database: str, owner: Owner, before: datetime | None) -> Erased:
 async def _walk(
     engine: AsyncEngine, owner: Owner, before: datetime, reached: Reached, *, is_dry_run: bool
 ) -> Erased:
-    """Go through the owner's requests, chunk by chunk, and erase them, or only look."""
+    """Walk through the owner's requests, chunk by chunk, and erase them, or only look."""
     take = _look if is_dry_run else _erase
     erased, held, younger = Counter[str](), Counter[str](), Counter[str]()
     async for chunk in erasing.chunks(engine, owner):
@@ -105,7 +105,7 @@ async def _erase(engine: AsyncEngine, chunk: Chunk, reached: Reached) -> list[st
 
 
 def render(found: Erased) -> Iterator[str]:
-    """Write what was erased, and why something stays."""
+    """Write what was erased, and why some requests stay."""
     verb = "would be erased" if found.is_dry_run else "are erased"
     if not (found.erased or found.held or found.younger):
         yield "there are no such requests"

@@ -1,5 +1,5 @@
-"""The log folded from its beginning, step by step, for others to look at on the way; and two states
-held against each other."""
+"""The log folded from its beginning, step by step, with observers on the way; and the comparison of
+two states."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ from litellm_messplus.store.entries import PAGE, read_entries
 
 def fresh_engines(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> dict[str, Engine]:
     """Build an engine for each zoo, before the first entry."""
-    # As the proxy does: with more threads, sums round otherwise.
+    # As the proxy does: with more threads, sums round differently.
     threadpool_limits(limits=1, user_api="blas")
     encoder = load_encoder(settings.encoder)
     return {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
 
 
 class UnreadableLogError(MessplusError):
-    """A row of the log cannot be read as the entry that it should be."""
+    """A row of the log that cannot be read as its entry."""
 
 
 SHOWN = 3
-"""Entries that could not be folded in, and are kept to be named."""
+"""Most entries that could not be folded in and are kept for the report."""
 
 
 class Fold:
-    """Fresh engines, and how far they have come. What cannot be folded in is passed over, as the
-    proxy does, and counted in ``failed``; the first few are in ``failures``. ``begins`` says where
-    each zoo's fold goes on, once the log was pruned."""
+    """Fresh engines, and their position in the log. Entries that cannot be folded in are skipped,
+    as in the proxy, and counted in ``failed``; the first few are in ``failures``. ``begins`` holds
+    where each zoo's fold starts if the log was pruned."""
 
     def __init__(self, database: AsyncEngine, engines: Mapping[str, Engine]) -> None:
         self.engines = engines
@@ -52,16 +52,16 @@ class Fold:
         self._database = database
 
     async def begin(self) -> None:
-        """Bring each engine to where the log of its zoo begins. Raises ConfigurationError where a
-        base does not fit the configuration."""
+        """Bring each engine to the beginning of its zoo's log. Raises ConfigurationError if a base
+        does not fit the configuration."""
         start = (await log.ends(self._database)).start
         for name, engine in self.engines.items():
             self.begins[name] = begin(engine, await snapshots.base_of(self._database, name), start)
         self.position = min(self.begins.values(), default=0)
 
     async def to(self, position: int, saw: Callable[[Entry], None] = lambda entry: None) -> None:
-        """Fold on up to there; ``saw`` is called with each entry of these zoos once it is folded
-        in. Raises UnreadableLogError."""
+        """Fold up to that position; ``saw`` is called with each entry of these zoos after it is
+        folded in. Raises UnreadableLogError."""
         async for entry in self._entries(position):
             engine = self.engines.get(entry.zoo)
             if engine is None or entry.position <= self.begins.get(entry.zoo, 0):
@@ -93,37 +93,37 @@ class Fold:
             self.failures.append(f"{kind} at {entry.position}: {type(error).__name__} {words}")
 
 
-# The comparison: numbers, arrays and words by their place, equal to the bit, or where they differ
-# most.
+# The comparison: numbers, arrays and words by place, equal to the bit, or with the largest
+# difference.
 
 ROUNDING = 1e-6
-"""What another processor, another numpy or another order of adding may make of the same numbers,
-relative to them."""
+"""Relative difference that another processor, another numpy or another order of addition may cause
+in the same numbers."""
 Places = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The largest one: ``share`` of the greater number, at ``place``."""
+    """The largest difference: ``share`` of the greater number, at ``place``."""
 
     place: str
     share: float
 
     @property
     def is_rounding(self) -> bool:
-        """Whether the same log may have led to both."""
+        """Whether rounding alone explains it, so that the same log may have led to both."""
         return self.share <= ROUNDING
 
 
 def difference(written: Places, follows: Places) -> Difference:
-    """Find the largest difference between two of the same places, of which there are some."""
+    """Find the largest difference between two states with the same places, at least one."""
     places = sorted(written.keys() | follows.keys())
     found = (Difference(each, _share(written.get(each), follows.get(each))) for each in places)
     return max(found, key=lambda each: each.share)
 
 
 def difference_of_states(written: ZooState, follows: ZooState) -> Difference | None:
-    """Find the largest difference; None where both are the same to the bit."""
+    """Find the largest difference; None if both are the same to the bit."""
     if snapshot.dump(written) == snapshot.dump(follows):
         return None
     return difference(_places(written), _places(follows))
@@ -146,8 +146,7 @@ def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _share(written: Any, follows: Any) -> float:
-    """Compute the difference as a share: 0 for equal values, infinite for what cannot be
-    compared."""
+    """Compute the difference as a share: 0 for equal values, infinite for incomparable ones."""
     one, other = np.asarray(written), np.asarray(follows)
     if one.shape != other.shape:
         return np.inf

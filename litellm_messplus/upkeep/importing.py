@@ -1,4 +1,4 @@
-"""Labels from elsewhere: a file is read, its calls are found, all good labels written or none."""
+"""Import of labels: a file is read, its calls are found, all good labels are written or none."""
 
 import csv
 import json
@@ -43,16 +43,16 @@ from litellm_messplus.upkeep.rows import (
     shown,
 )
 
-# A file of labels on its way into the log, and what became of it.
+# A file of labels on its way into the log, and its result.
 
 SHOWN = 20
-"""Refused rows that are shown, the first; all are counted."""
+"""Most refused rows that are shown, the first; all are counted."""
 
 
 @dataclass(slots=True)
 class Import:
-    """The import of a file of so many ``rows``: those that are ``read``, and the ``records`` that
-    they are in the log, or would be in a dry run; ``known`` are there already, or twice in the
+    """The import of a file of so many ``rows``: the rows ``read``, and their ``records`` in the
+    log, in a dry run those that would be written; ``known`` are there already, or twice in the
     file; ``left_out`` are scores of other names."""
 
     file: str
@@ -72,12 +72,12 @@ class Import:
 
     @property
     def is_in_vain(self) -> bool:
-        """Whether rows were refused and no other row was of use."""
+        """Whether rows were refused and no other row was useful."""
         return bool(self.refused) and not self.records and not self.known
 
     @contextmanager
     def taking(self, line: int) -> Iterator[None]:
-        """Keep why a row is refused, and go on with the next."""
+        """Record why a row is refused, and go on with the next."""
         try:
             yield
         except RefusedError as error:
@@ -133,17 +133,17 @@ class Import:
 # Files of labels: CSV, JSON Lines, JSON and Parquet, row by row.
 
 MOST_ROWS = 1_000_000
-"""In one file: all labels are written in one transaction."""
+"""Most rows of one file: all labels are written in one transaction."""
 TABLES = (".csv", ".parquet", ".pq")
-"""Their columns are the same in every row."""
+"""Suffixes of files whose rows all have the same columns."""
 Numbered = tuple[int, Item | Refused]
 
 
 def read_file(path: Path, form: Format = Format.AUTO, score: str | None = None) -> Import:
     """Read the rows of a file in the given format.
 
-    Raises ImportingError for a file that cannot be read, holds no rows or too many, or holds
-    Langfuse scores of several names of which ``score`` names none.
+    Raises ImportingError for a file that is unreadable, has no rows or too many, or has Langfuse
+    scores of several names of which ``score`` names none.
     """
     try:
         return _read(path, list(islice(_items(path), MOST_ROWS + 1)), form, score)
@@ -208,7 +208,7 @@ def _items(path: Path) -> Iterator[Numbered]:
 
 
 def _csv(path: Path) -> Iterator[Numbered]:
-    """Read a CSV file. A row's line is its first: a comment may go over several."""
+    """Read a CSV file. A row's line is its first: a comment may span several."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         line = 2
@@ -255,12 +255,12 @@ def _cannot_be_read(path: Path, error: Exception) -> ImportingError:
     return ImportingError(f"{path}: cannot be read ({reason})")
 
 
-# Rows to labels of calls: which call each row means, and what the log holds of it already.
+# From rows to labels of calls: the call of each row, and its labels in the log.
 
 PREFIX = "import:"
-"""Of the source of every imported label."""
+"""Prefix of the source of every imported label."""
 MOST_LABELS = 200
-"""On one call: one with that many in the log takes no more."""
+"""Most labels of one call: with that many in the log it takes no more."""
 
 
 async def import_labels(
@@ -273,8 +273,8 @@ async def import_labels(
     score: str | None = None,
     is_dry_run: bool = False,
 ) -> Import:
-    """Put the labels of a file into the log of the database at a URL or a path, durably and in one
-    transaction. Each weighs what feedback does under the response bias of its zoo, by default 1.
+    """Write the labels of a file to the log of the database at a URL or a path, durably and in one
+    transaction. Each has the weight of feedback under its zoo's response bias, by default 1.
 
     Raises MessplusError with the reason, before anything is written.
     """
@@ -285,7 +285,7 @@ async def import_labels(
     found = read_file(path, form, score)
     found.is_dry_run = is_dry_run
     by_default = found.form.value if score is None else f"{found.form}.{score}"[:LONGEST_SOURCE]
-    async with reading(database) as engine:  # which makes no database
+    async with reading(database) as engine:  # this creates no database
         await _join(engine, found, source or by_default, biases)
     if found.records and not is_dry_run:
         await _write(database, found.records)
@@ -295,7 +295,7 @@ async def import_labels(
 async def _join(
     engine: AsyncEngine, found: Import, source: str, biases: Mapping[str, float]
 ) -> None:
-    """Find the labels that the rows are. A row that names no ``source`` takes the one given."""
+    """Find the labels of the rows. A row without a ``source`` takes the given one."""
     now, labels = datetime.now(UTC), dict[str, tuple[int, LabelRecord]]()
     async with engine.connect() as connection:
         ids = dict.fromkeys(storable(given) for row in found.read for given in row.ids)
@@ -320,8 +320,8 @@ async def _join(
 
 
 def _target(row: Row, meant: Mapping[str, set[Target]]) -> Target:
-    """Return the call that the first known id of a row means. Raises RefusedError where that is
-    none, or several."""
+    """Return the call of the first known id of a row. Raises RefusedError if there is none, or
+    several."""
     given = next((each for each in row.ids if storable(each) in meant), row.ids[0])
     found = meant.get(storable(given), set())
     if len(found) > 1:

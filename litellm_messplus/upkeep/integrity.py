@@ -1,5 +1,5 @@
-"""Is a database whole: its file, its tables, the order of its log, what its records point to? And
-what any check found."""
+"""Integrity of a database: its file, its tables, the order of its log, the references between its
+records; and the findings of any check."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -33,7 +33,7 @@ from litellm_messplus.store.tables import (
     requests,
 )
 
-# What a check found.
+# The findings of a check.
 
 
 class Outcome(StrEnum):
@@ -47,7 +47,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A finding of a check; ``advice`` says what to do, where there is something to do."""
+    """A finding of a check; ``advice`` says what to do, if anything."""
 
     check: str
     outcome: Outcome
@@ -61,22 +61,22 @@ class CheckResult:
 
 
 def sound(check: str, told: str) -> CheckResult:
-    """Say that all is well."""
+    """Report that all is well."""
     return CheckResult(check, Outcome.SOUND, told)
 
 
 def noted(check: str, told: str) -> CheckResult:
-    """Say what is worth knowing and is no damage."""
+    """Report what is worth knowing and is no damage."""
     return CheckResult(check, Outcome.NOTE, told)
 
 
 def skipped(check: str, told: str) -> CheckResult:
-    """Say why something was not looked at."""
+    """Report why something was not checked."""
     return CheckResult(check, Outcome.SKIPPED, told)
 
 
 def wrong(check: str, told: str, advice: str = "") -> CheckResult:
-    """Say what is wrong, and what to do."""
+    """Report what is wrong, and what to do."""
     return CheckResult(check, Outcome.WRONG, told, advice)
 
 
@@ -89,7 +89,7 @@ class VerifyReport:
 
     @property
     def wrong(self) -> list[CheckResult]:
-        """The findings that need something to be done."""
+        """The findings that need action."""
         return [finding for finding in self.findings if finding.outcome is Outcome.WRONG]
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,17 +102,17 @@ class VerifyReport:
 
 
 def some(of: Iterable[object], count: int) -> str:
-    """Write the first few in words, of so many."""
+    """Write the first few in words, out of ``count``."""
     shown = [str(each) for each in of]
     more = count - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-# Whether the database can be read at all: SQLite's own check of its file.
+# Whether the database can be read: SQLite's own check of its file.
 
 FILE_CHECK = "file"
 MOST = 20
-"""Faults that SQLite lists before it stops looking."""
+"""Most faults that SQLite lists before it stops looking."""
 ADVICE = "restore the database from a backup, or move it away to begin anew"
 
 
@@ -140,7 +140,7 @@ async def _faults(database: AsyncEngine) -> list[str]:
     return [] if told == ["ok"] else told
 
 
-# The tables as this version makes them, which a start asks for too.
+# The tables of this version, which a start requires too.
 
 SCHEMA_CHECK = "schema"
 AS_MADE = "every table, column and index is as the migrations of this version make it"
@@ -155,11 +155,11 @@ async def check_schema(database: AsyncEngine) -> CheckResult:
     return wrong(SCHEMA_CHECK, some(found[:SHOWN], len(found)), ADVICE)
 
 
-# Records that point to others: is there what they point to?
+# Records that refer to others: does the other exist?
 
 REFERENCES_CHECK = "references"
 SHOWN = 3
-"""Records that are named."""
+"""Most records that are named."""
 RESTORE = (
     "restore the missing rows from a backup, or delete these too; then DELETE FROM snapshots, so "
     "that the next start folds the whole log"
@@ -167,7 +167,7 @@ RESTORE = (
 
 
 class _Rule(NamedTuple):
-    """Rows that ``broken`` finds, by their id, break it."""
+    """A rule: the rows that ``broken`` finds, by their id, break it."""
 
     told: str
     broken: Select[Any]
@@ -245,7 +245,7 @@ async def _count(connection: AsyncConnection, query: Select[Any]) -> int:
 # The order of the log: each position once over all tables, and none beyond the log's head.
 
 ORDER_CHECK = "positions"
-"""Positions that are named."""
+"""The name of the check of the log's order."""
 
 
 async def check_positions(database: AsyncEngine) -> list[CheckResult]:

@@ -1,9 +1,9 @@
 """Warm start: recordings, and other zoos' logs, become lessons in the log of a zoo; all that a
 command names, or none.
 
-A lesson teaches what a call of the candidate with its label would have: the mean of the model, the
-heads that read the prompt, the length of its answers. It is no request: no queue moves, no promise
-counts it.
+A lesson teaches what a call of the candidate with its label would teach: the mean of the model, the
+heads that read the prompt, the length of its answers. It is no request: it moves no queue, and
+counts in no promise.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 
 MOST = 20_000
-"""Lessons of one batch: the newest are taken. The heads know a zoo after a few thousand, and the
-log is locked while they are written."""
+"""Most lessons of one batch, the newest. The heads know a zoo after a few thousand, and the log is
+locked while they are written."""
 UNITS = {"J": CostUnit.JOULE, "USD": CostUnit.USD}
-"""Of the cost columns of a recording."""
+"""Units of the cost columns of a recording."""
 
 
 class TeachingError(MessplusError):
-    """A source cannot teach this zoo; the message says what was given, and what is allowed."""
+    """A source that cannot teach this zoo; the message says what was given and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Batch:
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """Lay out the lessons by candidate: how many, and the share that satisfied."""
+        """Lay out the lessons by candidate: their number, and the share that satisfied."""
         table = Table(title=self.name, caption="; ".join(self.notes) or None)
         table.add_column("candidate")
         table.add_column("lessons", justify="right")
@@ -74,8 +74,8 @@ def teach(
     from_zoo: str | None,
     is_dry_run: bool,
 ) -> list[Table | str]:
-    """Put what the sources tell into the log of the configured database, in one transaction; gives
-    what is to be shown.
+    """Write the lessons of the sources to the log of the configured database, in one transaction;
+    return what is to be shown.
 
     Raises MessplusError with the reason, before anything is written.
     """
@@ -97,8 +97,8 @@ def teach(
 
 
 async def forget(sources: Sequence[str], database: str, zoo: str, *, is_dry_run: bool) -> str:
-    """Take lessons back: of these sources, or of all where none is named; gives what is to be
-    said."""
+    """Take lessons back: of these sources, or of all if none is named; return the message to
+    show."""
     async with _opened(database) as engine:
         known = await snapshots.lessons_upto(engine, zoo)
         strangers = [source for source in sources if source not in known]
@@ -121,8 +121,8 @@ async def forget(sources: Sequence[str], database: str, zoo: str, *, is_dry_run:
 
 
 def taught(zoos: Mapping[str, Zoo], name: str | None) -> Zoo:
-    """Return the zoo that is to be taught. Raises TeachingError for one that is not there, or does
-    not learn from others."""
+    """Return the zoo to teach. Raises TeachingError if it does not exist, or does not learn from
+    others."""
     if name is None or name not in zoos:
         raise TeachingError(f"--zoo: given {name!r}; allowed: {' or '.join(zoos)}")
     if zoos[name].settings.policy != "adaptive":
@@ -144,7 +144,7 @@ async def _opened(database: str) -> AsyncIterator[AsyncEngine]:
 
 
 async def _write(database: str, zoo: str, records: Sequence[LessonRecord]) -> None:
-    """Refuse lessons that are pruned too: no row says any more that they were taught."""
+    """Write the lessons, but refuse a batch that was pruned: no row shows that it was taught."""
     async with _opened(database) as engine:
         async with engine.connect() as connection:
             lasting = await snapshots.lasting_lessons(connection, zoo)
@@ -170,8 +170,8 @@ def read_batch(
 ) -> Batch:
     """Read the lessons in a file of rows, or in a database's log under the zoo ``from_zoo``.
 
-    ``renamed`` gives for a model of the source the candidate that it is. Raises TeachingError for
-    a source whose models are not the zoo's, ReplayError for one that cannot be read.
+    ``renamed`` maps a model of the source to its candidate. Raises TeachingError for a source whose
+    models are not the zoo's, ReplayError for one that cannot be read.
     """
     recording = _read(source, encoder, from_zoo)
     models = tuple(renamed.get(model, model) for model in recording.models)
@@ -215,7 +215,7 @@ def _check_models(source: str, models: tuple[str, ...], zoo: Zoo) -> None:
 
 
 def _unit_of(recording: Recording, zoo: Zoo) -> CostUnit | None:
-    """Return the zoo's unit, if the recording counts in it; a log is assumed to."""
+    """Return the zoo's unit if the recording counts in it; a log is assumed to."""
     unit = UNITS.get(recording.unit, zoo.settings.cost_unit)
     return unit if unit is zoo.settings.cost_unit else None
 
@@ -223,8 +223,7 @@ def _unit_of(recording: Recording, zoo: Zoo) -> CostUnit | None:
 def _records(
     recording: Recording, batch: str, zoo: Zoo, encoder: Encoder
 ) -> Iterator[LessonRecord]:
-    """Yield the lessons prompt by prompt, model by model; where nobody judged an answer there is no
-    lesson."""
+    """Yield the lessons prompt by prompt, model by model; an unjudged answer makes no lesson."""
     now, prompts = datetime.now(UTC), recording.prompts
     name = blake2b(f"{zoo.name}\0{batch}".encode(), digest_size=8).hexdigest()
     has_cost = _unit_of(recording, zoo) is not None
@@ -252,7 +251,7 @@ def _records(
 
 
 def _tokens(cost: float, price: Price, characters: int) -> float | None:
-    """Compute how long an answer of that cost is at the zoo's price; None where length has no
+    """Compute the tokens of an answer of that cost at the zoo's price; None if length has no
     price."""
     if price.completion <= 0.0:
         return None

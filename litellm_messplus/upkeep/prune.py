@@ -1,8 +1,8 @@
-"""Pruning a database, beside a proxy in service or without one.
+"""Pruning a database, with or without a running proxy.
 
-Three steps, each of which may be cut off: the start of the log moves, with the states that stand
-for what was before; what is before it is written to files, and read back; then it is deleted, in
-short transactions. The next run finishes what an earlier one began."""
+Three steps, each of which may be interrupted: the start of the log moves, with the states that
+replace what was before; what is before it is written to files, and read back; then it is deleted,
+in short transactions. The next run finishes what an earlier one began."""
 
 import asyncio
 import json
@@ -36,19 +36,19 @@ from litellm_messplus.store.reading import reading
 from litellm_messplus.upkeep.archive import Archive
 
 LEAST_AGE = timedelta(days=1)
-"""Of what is pruned: calls have ended by then, and what keys did in the last day is counted."""
+"""Least age of what is pruned: its calls have ended, and activity of keys counts for a day."""
 SETTLE_SECONDS = 5.0
-"""Between moving the start and deleting, in which workers read what they have yet to fold in."""
+"""Seconds between moving the start and deleting, for workers to read what they have yet to fold."""
 PAUSE_SECONDS = 0.12
-"""Between two transactions, at least: whoever waits for SQLite's lock tries every 0.1 s at last,
-and would miss a shorter pause again and again. With 0.02 s, labels waited up to 1.7 s."""
+"""Least seconds between two transactions: a waiter for SQLite's lock finally tries every 0.1 s, and
+would miss a shorter pause again and again. With 0.02 s, labels waited up to 1.7 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """The result of a prune: requests and lessons at positions in (``start``, ``upto``] with
-    ``rows`` by table. ``held`` says, by zoo, where its state ends, which holds back more. A dry run
-    gives what would go."""
+    ``rows`` by table. ``held`` is the end of each zoo's state, which holds back more. A dry run
+    returns what would be pruned."""
 
     database: str
     before: datetime
@@ -64,7 +64,7 @@ class Pruned:
 
 
 def checked(before: datetime) -> datetime:
-    """Return the date, in UTC. Raises ConfigurationError where it is too young."""
+    """Return the date, in UTC. Raises ConfigurationError if it is too recent."""
     before = before.replace(tzinfo=UTC) if before.tzinfo is None else before.astimezone(UTC)
     if before > datetime.now(UTC) - LEAST_AGE:
         raise ConfigurationError(
@@ -74,7 +74,7 @@ def checked(before: datetime) -> datetime:
 
 
 async def dry_run(database: str, before: datetime, forgotten: Sequence[str] = ()) -> Pruned:
-    """Say what `prune` would do. Raises UnreadableDatabaseError."""
+    """Report what `prune` would do. Raises UnreadableDatabaseError."""
     before = checked(before)
     async with reading(database) as engine:
         cut = await find_cut(engine, before, forgotten)
@@ -88,7 +88,7 @@ async def prune(
     archive: Path | None,
     forgotten: Sequence[str] = (),
 ) -> Pruned:
-    """Move what was decided ``before`` then to the ``archive``, or delete it where that is None.
+    """Move what was decided before ``before`` to the ``archive``, or delete it if that is None.
 
     Raises UnreadableDatabaseError, BusyPruningError and ArchiveError; what is begun stays begun.
     """
@@ -98,16 +98,16 @@ async def prune(
 
 
 async def begin_anew(database: str, zoo: str) -> bool:
-    """Forget the state that the pruned rows of a zoo left behind: its next start knows the rows
-    that are left, and nothing else. False where they left none."""
+    """Forget the state that a zoo's pruned rows left behind: its next start knows only the rows
+    that are left. Return False if there was no state."""
     async with writing(database) as engine:
         return await snapshots.forget_base(engine, zoo)
 
 
 @asynccontextmanager
 async def writing(database: str) -> AsyncIterator[AsyncEngine]:
-    """Open a database that is there, at a URL or a path, to be written to."""
-    async with reading(database):  # which makes no database, and says what is wrong with one
+    """Open an existing database, at a URL or a path, for writing."""
+    async with reading(database):  # creates no database, reports what is wrong with one
         pass
     engine = create_engine(database if "://" in database else f"sqlite+aiosqlite:///{database}")
     try:
@@ -142,8 +142,8 @@ async def _delete_before(engine: AsyncEngine, start: int, files: Archive | None)
 
 
 async def _archive(engine: AsyncEngine, part: Part, files: Archive) -> None:
-    """Have a file of every table that has rows in the part, and be sure of each, before any row
-    goes. A file that an earlier run has finished may hold more: some of its rows are deleted."""
+    """Write and check a file of every table with rows in the part, before any row is deleted. A
+    file from an earlier run may hold more: some of its rows are already deleted."""
     written = []
     for table in PRUNED:
         keys = await pruning.keys(engine, table, part)
@@ -183,7 +183,7 @@ def _pruned(
 
 
 def render(found: Pruned) -> Iterator[Table | str]:
-    """Render one row a table of the log, then what is worth knowing."""
+    """Render one row per table of the log, then notes."""
     table = Table(title=found.database, title_justify="left")
     table.add_column("table")
     table.add_column("rows", justify="right")
@@ -204,17 +204,17 @@ def render(found: Pruned) -> Iterator[Table | str]:
 # takes no time from requests. Standard input is the task, standard output the result, in JSON.
 
 NICE = 10
-"""Requests have the processor first."""
+"""Niceness of that process: requests have the processor first."""
 
 
 def task(database: str, keep_days: int, archive: str | None) -> bytes:
-    """Encode what to write to standard input: the database's URL may hold a password."""
+    """Encode the task for standard input, because the database's URL may hold a password."""
     given = {"database": database, "keep_days": keep_days, "archive": archive}
     return json.dumps(given).encode()
 
 
 def run(given: bytes) -> dict[str, Any] | None:
-    """Prune; returns what went, or None where another worker of the proxy is at it."""
+    """Prune; return the result, or None if another worker of the proxy is pruning."""
     asked = json.loads(given)
     before = datetime.now(UTC) - timedelta(days=asked["keep_days"])
     archive = None if asked["archive"] is None else Path(asked["archive"])

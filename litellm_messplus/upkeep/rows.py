@@ -12,15 +12,15 @@ from litellm_messplus.runtime.errors import MessplusError
 
 LONGEST_ID = 2048
 LONGEST_COMMENT = 10_000
-"""Both as `POST /messplus/feedback` takes them."""
+"""Most characters of an id and a comment, as in `POST /messplus/feedback`."""
 LONGEST_SOURCE = 57
-"""The column holds 64 characters, of which `import:` takes seven."""
+"""Most characters of a source: the column holds 64, of which `import:` takes seven."""
 MILLISECONDS_FROM = 1e11
 """A number of at least this is a time in milliseconds: in seconds it would be the year 5138."""
 Words = frozenset[str]
 SATISFIED = frozenset({"true", "yes", "1", "1.0"}), frozenset({"false", "no", "0", "0.0"})
 THUMB = frozenset({"1", "1.0"}), frozenset({"-1", "-1.0"})
-"""What says yes, and what says no."""
+"""Words for yes and words for no."""
 
 
 class ImportingError(MessplusError):
@@ -48,8 +48,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A label in a file. Of the ``ids`` the first that the log knows counts; ``source`` and ``at``
-    are None where the row does not say."""
+    """A label in a file. The first of the ``ids`` that is in the log counts; ``source`` and ``at``
+    are None if the row has none."""
 
     line: int
     ids: tuple[str, ...]
@@ -84,7 +84,7 @@ def read_id(column: str, value: object) -> str:
 
 
 def read_score(column: str, value: object) -> float:
-    """Read a score. Raises RefusedError for what is no number from 0 to 1."""
+    """Read a score. Raises RefusedError unless it is a number from 0 to 1."""
     found = _number(value)
     if found is None:
         raise _refused(column, value, "a number from 0 to 1")
@@ -94,7 +94,7 @@ def read_score(column: str, value: object) -> float:
 
 
 def read_choice(column: str, value: object, choices: tuple[Words, Words], allowed: str) -> float:
-    """Read a yes or a no. Raises RefusedError for what is neither."""
+    """Read a yes or a no. Raises RefusedError for anything else."""
     yes, no = choices
     told = str(value).strip().lower()
     if told not in yes | no:
@@ -104,7 +104,7 @@ def read_choice(column: str, value: object, choices: tuple[Words, Words], allowe
 
 def read_time(column: str, value: object) -> datetime | None:
     """Read a time: ISO 8601, or seconds or milliseconds since 1970; one without a zone is in UTC.
-    None where nothing is given. Raises RefusedError for what is no time."""
+    None if the cell is empty. Raises RefusedError for an invalid time."""
     if not is_given(value):
         return None
     try:
@@ -114,7 +114,7 @@ def read_time(column: str, value: object) -> datetime | None:
 
 
 def read_text(column: str, value: object, longest: int) -> str | None:
-    """Read a text; None where nothing is given. Raises RefusedError for a text that is too long."""
+    """Read a text; None if the cell is empty. Raises RefusedError for a text that is too long."""
     if not is_given(value):
         return None
     text = str(value)
@@ -152,26 +152,26 @@ def _refused(column: str, given: object, allowed: str, why: Why = Why.UNREADABLE
 
 
 def shown(given: object) -> str:
-    """Show what was given, on one short line."""
+    """Write a given value on one short line."""
     if not is_given(given):
         return "nothing"
     text = " ".join(repr(given).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# Where a row of each format has what a label says: plain rows, Open WebUI's feedback export,
-# Langfuse's scores. A column is a path of keys: `meta.message_id`.
+# The columns of a label in each format: plain rows, Open WebUI's feedback export, Langfuse's
+# scores. A column is a path of keys: `meta.message_id`.
 
 Item = Mapping[str, object]
 OBSERVATION = re.compile(r"^time-[\d-]+_(?=.)")
-"""What LiteLLM puts before the response id in the id of a Langfuse generation."""
+"""Prefix that LiteLLM puts before the response id in the id of a Langfuse generation."""
 HEXADECIMAL = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 SCORE_TYPES = ("BOOLEAN", "NUMERIC")
 CAPITAL = re.compile(r"(?=[A-Z])")
 
 
 class Format(StrEnum):
-    """The formats that a file may have; ``AUTO`` is found out from its first row."""
+    """The formats of a file; ``AUTO`` is detected from its first row."""
 
     AUTO = "auto"
     ROWS = "rows"
@@ -181,8 +181,8 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a format. Of ``ids``, the narrowest first, the last must be given; each has
-    what the log may know it as. A table must have one column of each group of ``required``."""
+    """The columns of a format. Of ``ids``, the narrowest first, the last is required; each has the
+    forms that the log may hold. A table must have one column of each group of ``required``."""
 
     required: tuple[tuple[str, ...], ...]
     ids: Mapping[str, Callable[[str], tuple[str, ...]]]
@@ -193,7 +193,7 @@ class Columns:
 
 
 def at(item: Item, column: str) -> object:
-    """Return what an item has at a column; None where it has nothing. Langfuse's interface writes
+    """Return the value of an item at a column; None if it has none. Langfuse's interface writes
     `traceId`, its export to a bucket `trace_id`."""
     found: object = item
     for key in column.split("."):
@@ -212,7 +212,7 @@ def recognise(item: Item) -> Format:
 
 
 def read_row(line: int, item: Item, form: Format) -> Row:
-    """Read the label in one item. Raises RefusedError with the reason where there is none."""
+    """Read the label in one item. Raises RefusedError with the reason if there is none."""
     columns = COLUMNS[form]
     *_, last = columns.ids
     ids = (
@@ -233,7 +233,7 @@ def read_row(line: int, item: Item, form: Format) -> Row:
 
 
 def score_name(item: Item) -> str:
-    """Return what a Langfuse score scored."""
+    """Return the name of a Langfuse score."""
     return str(item.get("name") or "")
 
 
@@ -242,8 +242,8 @@ def _as_it_is(given: str) -> tuple[str, ...]:
 
 
 def _with_dashes(trace: str) -> tuple[str, ...]:
-    """Return a trace's id as LiteLLM had it too: Langfuse's newer SDK drops the dashes of a
-    UUID."""
+    """Return a trace's id, and the form that LiteLLM had: Langfuse's newer SDK drops the dashes of
+    a UUID."""
     return (trace, str(UUID(trace))) if HEXADECIMAL.fullmatch(trace) else (trace,)
 
 

@@ -1,6 +1,6 @@
-"""Verifying a database: is it whole, and does all that was written down beside the log follow from
-it? Verdicts, outcomes and sums, snapshots, and the queues of a running proxy are worked out anew
-and compared."""
+"""Verification of a database: its integrity, and whether all derived data follows from the log.
+Verdicts, outcomes and sums, snapshots, and the queues of a running proxy are recomputed and
+compared."""
 
 import asyncio
 import time
@@ -72,14 +72,14 @@ _COUNTED = {request_sums: "requests", grading_sums: "gradings"}
 
 @dataclass
 class _Compared:
-    """The result of comparing; ``gone`` are requests and gradings that the log has no longer."""
+    """The result of comparing; ``gone`` are requests and gradings no longer in the log."""
 
     rows: int = 0
     gone: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def compare(self, table: Table, key: Key, kept: Row | None, logged: Row | None) -> None:
-        """Compare a row; what is not there is a row of nothing, which of a sum is 0."""
+        """Compare a row; a missing row has no values, which in a sum are 0."""
         self.rows += 1
         nothing = 0 if table in SUMS else None
         rows = kept or {}, logged or {}
@@ -98,7 +98,7 @@ class _Compared:
 
 async def check_projections(database: AsyncEngine) -> list[CheckResult]:
     """Check the verdicts and outcomes of all requests in the log, and every row of sums of a day
-    whose requests are all still there."""
+    whose requests are all still in the log."""
     compared = _Compared()
     async with database.connect() as connection, one_moment(connection, longest_seconds=None):
         sums = await _of_requests(connection, compared)
@@ -126,7 +126,7 @@ async def check_projections(database: AsyncEngine) -> list[CheckResult]:
 
 
 async def _of_requests(connection: AsyncConnection, compared: _Compared) -> Sums:
-    """Compare what was written down of each request, page by page; returns what all add up to."""
+    """Compare the derived rows of each request, page by page; return the sums of all."""
     rules, sums, after = await rules_of(connection), Sums(), 0
     own = requests.c
     while True:
@@ -156,7 +156,7 @@ async def _of_requests(connection: AsyncConnection, compared: _Compared) -> Sums
 
 
 async def _of_sums(connection: AsyncConnection, sums: Sums, compared: _Compared) -> None:
-    """Compare the rows of the days, and promises, of which the log has all requests."""
+    """Compare the rows of the days and promises whose requests are all in the log."""
     kept_of = {table: await _kept(connection, table) for table in SUMS}
     gone: dict[Table, Counter[Key]] = {}
     for table, name in _COUNTED.items():
@@ -178,7 +178,7 @@ async def _of_sums(connection: AsyncConnection, sums: Sums, compared: _Compared)
 async def _kept(
     connection: AsyncConnection, table: Table, ids: list[str] | None = None
 ) -> dict[Key, Row]:
-    """Read rows by their primary key, without it: of these requests, else all."""
+    """Read rows by their primary key, which is left out of them: of these requests, else all."""
     keys = [each.name for each in table.primary_key.columns]
     query = select(table)
     if ids is not None:
@@ -199,10 +199,10 @@ SNAPSHOTS_CHECK, FOLD_CHECK, BASES_CHECK = "snapshots", "fold", "bases"
 async def _of_snapshots(
     database: AsyncEngine, fold: Fold, taken: Mapping[str, Snapshot | None]
 ) -> list[CheckResult]:
-    """Fold the log to its head; on the way, hold each zoo's state against its snapshot.
+    """Fold the log to its head; on the way, compare each zoo's state with its snapshot.
 
-    The state after a snapshot follows from it and the log alone: so where they are equal to the
-    bit there, a start from either ends in the same state.
+    The state after a snapshot follows from it and the log alone: if they are equal to the bit
+    there, a start from either ends in the same state.
     """
     head, findings = await log.head(database), []
     for zoo, found in sorted(taken.items(), key=lambda each: each[1].position if each[1] else 0):
@@ -253,22 +253,22 @@ async def _of_snapshot(database: AsyncEngine, engine: Engine, found: Snapshot) -
     return wrong(SNAPSHOTS_CHECK, f"{at} is not the fold of the log (see {differs.place})", advice)
 
 
-# What a running proxy owes by its own account.
+# The queues that a running proxy reports.
 
 QUEUES_CHECK = "queues"
 PATIENCE_SECONDS = 10.0
-"""A proxy in service is a little behind the log, or ahead of what was read of it."""
+"""Seconds to wait: a running proxy is a little behind the log, or ahead of what was read of it."""
 LOOK_SECONDS = 0.5
-"""Between two looks."""
+"""Seconds between two looks."""
 TOLERANCE = 1e-9
 
 Ask = Callable[[], Status]
-"""Asks the running proxy. Raises NoAnswerError where it does not answer."""
+"""A query of the running proxy. Raises NoAnswerError if it does not answer."""
 
 
 async def _of_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> Iterator[CheckResult]:
     """Check that each level's queue is one that the fold had since the first look: the proxy does
-    not say where it stands in the log."""
+    not report its position in the log."""
     had: dict[tuple[str, str], list[float]] = {}
 
     def look(zoo: str) -> None:
@@ -318,7 +318,7 @@ def _of_queue(name: str, told: float | None, folded: float, *, is_right: bool) -
     )
 
 
-# All checks of a database, one after the other, as far as what is read can be trusted.
+# All checks of a database, one after the other, as far as its data can be trusted.
 
 NO_CONFIG = "only a configuration says what the log folds into: give it with --config"
 NO_URL = "a running proxy is asked with --url"
@@ -331,9 +331,9 @@ async def verify(
 ) -> VerifyReport:
     """Check the database at an SQLAlchemy URL, or the SQLite one at a path; it is only read.
 
-    With ``engines`` of its zoos the log is folded, and the proxy behind ``ask`` held against it.
-    Raises UnreadableDatabaseError where nothing can be read, NoAnswerError where the proxy says
-    nothing.
+    With ``engines`` of its zoos the log is folded, and the proxy behind ``ask`` compared with it.
+    Raises UnreadableDatabaseError if nothing can be read, NoAnswerError if the proxy does not
+    answer.
     """
     try:
         shown = make_url(database).render_as_string()
@@ -348,7 +348,7 @@ async def _findings(
 ) -> list[CheckResult]:
     findings = [await check_file(database)]
     if findings[0].outcome is Outcome.WRONG:
-        return findings  # what else is read from it may be anything
+        return findings  # other data read from it may be anything
     findings.append(await check_schema(database))
     if findings[-1].outcome is Outcome.WRONG:
         return findings  # nor can it be read as this version does
