@@ -2,11 +2,11 @@
 
     python -m benchmarks.certificate [--deployments 10000] [--json]
 
-Simulated deployments, of which the truth is known, are certified after every 100 of 10,000
-requests, a thousand a day, at 95 %. ``covered`` is the share of deployments whose truth was inside
-at every look; ``width_at_10000`` is how wide the interval is at the last, in points, and
-``possible`` how wide one for a single look would be that knows the judge's errors. The program ends
-with status 1 where a case covers less than 95 %. Its figures for all cases together are those of
+Simulated deployments with a known truth are certified after every 100 of 10,000 requests, a
+thousand a day, at 95 %. ``covered`` is the share of deployments whose truth was inside at every
+look; ``width_at_10000`` is the width of the interval at the last look, in points, and ``possible``
+the width of one for a single look that knows the judge's errors. The program ends with status 1 if
+a case covers less than 95 %. Its figures for all cases together are those of
 the worst.
 """
 
@@ -33,16 +33,16 @@ EVERY = 100
 A_DAY = 1_000
 ALPHA = 0.8
 AT_ONCE = 500
-"""Deployments that are simulated side by side."""
+"""Deployments simulated in parallel."""
 
 Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of deployment. ``answers`` is how likely an unsatisfied and a satisfied user
-    answers; ``graded`` how likely the judge grades a request, and ``errors`` how often it is wrong;
-    ``delay`` how many requests late any label is. With ``drifts``, the share satisfied falls by 15
+    """A kind of deployment. ``answers`` are the probabilities that an unsatisfied and a satisfied
+    user answer; ``graded`` that the judge grades a request, and ``errors`` that it is wrong;
+    ``delay`` is the lag of any label in requests. With ``drifts``, the share satisfied falls by 15
     points for a fifth of the time, and is repaid later."""
 
     name: str
@@ -62,8 +62,8 @@ class Case:
 
     @property
     def possible(self) -> float:
-        """The width in points of an ordinary interval for the last look alone, of somebody who
-        knows how often the judge is wrong."""
+        """The width in points of an ordinary interval for the last look alone, if the error rate of
+        the judge is known."""
         answered = ALPHA * self.answers[1] + (1.0 - ALPHA) * self.answers[0]
         spread = ALPHA * (1.0 - ALPHA)
         if self.graded == 0.0:
@@ -91,7 +91,7 @@ WORDS = (None, 0.0, 1.0)
 
 
 def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dict[str, Any]:
-    """Measure a case; ``advance`` is told of every so many deployments that are done."""
+    """Measure a case; ``advance`` is called with the number of deployments just done."""
     covered, widths, errors = 0, [], []
     for seed, first in enumerate(range(0, deployments, AT_ONCE)):
         count = min(AT_ONCE, deployments - first)
@@ -113,9 +113,9 @@ def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dic
 
 
 def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, list[Heard], Vector]]:
-    """Yield for every look the number of requests, what was said of them, and the share satisfied.
+    """Yield for every look the number of requests, the labels on them, and the share satisfied.
 
-    Where labels are late, the claim is about requests whose labels are due, as by `--wait`.
+    If labels are late, the claim covers the requests whose labels are due, as with `--wait`.
     """
     generator = np.random.default_rng([seed, CASES.index(case)])
     kinds = [(word, grade) for word in WORDS for grade in WORDS if (word, grade) != (None, None)]
@@ -138,7 +138,7 @@ def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, li
 
 
 def _said(case: Case, truth: Bits, generator: np.random.Generator) -> tuple[Vector, Vector]:
-    """Draw what users and what the judge said, NaN where nothing was said."""
+    """Draw the users' and the judge's labels, NaN if there is none."""
     answers, graded, errs = generator.random((3, *truth.shape))
     has_answered = answers < np.where(truth, case.answers[1], case.answers[0])
     says = truth ^ (errs < case.errors)
@@ -166,7 +166,7 @@ def _shown(found: list[dict[str, Any]], deployments: int) -> Table:
 
 
 def main() -> int:
-    """Measure, and show."""
+    """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--deployments", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")

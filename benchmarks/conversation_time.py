@@ -1,10 +1,10 @@
-"""What it takes to tell where a request stands: the longest known beginning of its prompt.
+"""The time to find the place of a request: the longest known beginning of its prompt.
 
     python -m benchmarks.conversation_time
 
 A session's last requests, of 48,000 and of 416,000 characters, are looked up among 20,000 other
-lines. The budgets are 0.2 and 1.5 ms in the median of CPU time. Then the memory that the lines
-take is told, with as many prompts as are remembered.
+lines. The budgets are 0.2 and 1.5 ms in the median of CPU time. Then the memory of the lines is
+printed, with as many prompts as are remembered.
 """
 
 import statistics
@@ -21,7 +21,7 @@ TIMES = 200
 
 
 def prompt(characters: int, turns: int, number: int) -> Conversation:
-    """Make a prompt: system words that take a third of it, then the turns of a tool loop."""
+    """Make a prompt: a system text of a third of its length, then the turns of a tool loop."""
     system = "x" * (characters // 3)
     each = "y" * ((characters - len(system)) // turns)
     roles = ("user", *(("assistant", "tool")[place % 2] for place in range(turns - 1)))
@@ -30,7 +30,7 @@ def prompt(characters: int, turns: int, number: int) -> Conversation:
 
 
 def filled() -> Lines:
-    """Make as many lines as are remembered, of as many prompts."""
+    """Make as many lines, and as many prompts, as are remembered."""
     lines = Lines(b"of the benchmark")
     for line in range(LINES):
         for turn in range(POINTS // LINES):
@@ -42,7 +42,7 @@ def filled() -> Lines:
 
 
 def milliseconds(lines: Lines, characters: int, turns: int) -> list[float]:
-    """Measure the CPU time of each look-up of a request that makes a line longer."""
+    """Measure the CPU time of each look-up of a request that extends a line."""
     found = []
     for number in range(TIMES):
         asked = prompt(characters, turns - 1, number)

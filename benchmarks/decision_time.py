@@ -3,10 +3,10 @@
     python -m benchmarks.decision_time [--models 3] [--lessons 0] [--characters 0] [--hold warm]
 
 The real plugin on a real SQLite file, with the embedded encoder and a prompt of about 200 tokens;
-only LiteLLM around it is left out. The zoo was taught so many lessons before, on which difficulty
-stands in the prompt, so that it decides by the plan. The budget is 0.5 ms in the median. With
-``--characters``, the requests are those of tool loops with so long prompts, and ``--hold never``
-tells what holding them adds.
+only LiteLLM around it is left out. The zoo first learns ``--lessons`` lessons in which difficulty
+depends on the prompt, so that it decides by the plan. The budget is 0.5 ms in the median. With
+``--characters``, the requests are those of tool loops with prompts of that length, and
+``--hold never`` shows what holding them adds.
 """
 
 import argparse
@@ -70,9 +70,9 @@ def configuration(folder: Path, models: int, hold: str = "warm") -> dict[str, An
 
 
 TURNS = 40
-"""Of a tool loop, when its requests begin to be measured."""
+"""Turns of a tool loop when its requests begin to be measured."""
 LOOP = 10
-"""Requests of one loop that are measured."""
+"""Measured requests per loop."""
 
 
 def asked(number: int, characters: int) -> list[dict[str, Any]]:
@@ -92,8 +92,8 @@ def asked(number: int, characters: int) -> list[dict[str, Any]]:
 
 
 def teach(engine: Engine, lessons: int) -> None:
-    """Teach each model in turn, on prompts of 1 to 40 numbers: the later in the zoo, the more it
-    can do."""
+    """Teach each model in turn, on prompts of 1 to 40 numbers: later models in the zoo are more
+    capable."""
     models = engine.zoo.candidates
     for number in range(lessons):
         length, place = 1 + number * 7 % 40, number % len(models)
@@ -110,12 +110,12 @@ def teach(engine: Engine, lessons: int) -> None:
         value = float(length < 40 * (place + 1) / len(models))
         lesson = f"taught-{number}.0"
         engine.apply(Taught(0, "zoo", "made", lesson, example, 3 * length, 3.0 * length, value))
-    if isinstance(engine.state.policy, AdaptivePolicy):  # there is no model to call unseen
+    if isinstance(engine.state.policy, AdaptivePolicy):  # there is no model for unseen calls
         engine.state.policy.unseen.made = math.inf
 
 
 async def begun(config: dict[str, Any], lessons: int) -> MessplusPlugin:
-    """Start the plugin on an empty database, taught so many lessons."""
+    """Start the plugin on an empty database, after so many lessons."""
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
     encoder = HashedNgrams()
@@ -131,7 +131,7 @@ async def begun(config: dict[str, Any], lessons: int) -> MessplusPlugin:
 
 
 def arguments_of_a_request() -> dict[str, Any]:
-    """Make the arguments that LiteLLM's router hands over beside the messages."""
+    """Make the arguments that LiteLLM's router passes in addition to the messages."""
     return {
         "litellm_call_id": uuid.uuid4().hex,
         "litellm_logging_obj": SimpleNamespace(call_type="acompletion"),
@@ -140,7 +140,7 @@ def arguments_of_a_request() -> dict[str, Any]:
 
 
 async def answered(plugin: MessplusPlugin, arguments: dict[str, Any]) -> None:
-    """Say who answered, as LiteLLM does before an answer goes out: the first replica."""
+    """Report the deployment, the first replica, as LiteLLM does before an answer goes out."""
     info = {"model_info": {"id": "model-0-0"}}
     await plugin.async_post_call_response_headers_hook(arguments, None, {}, None, info)
 
@@ -151,7 +151,7 @@ async def measure(
     """Measure the milliseconds of each decision."""
     config = configuration(folder, models, hold)
     plugin = await begun(config, lessons)
-    startup.freeze_startup_objects()  # as a start of the proxy does
+    startup.freeze_startup_objects()  # as at the proxy's start
     milliseconds = []
     for number in range(REQUESTS):
         messages, arguments = asked(number, characters), arguments_of_a_request()
@@ -159,10 +159,10 @@ async def measure(
         await plugin.async_filter_deployments("zoo", config["model_list"], messages, arguments)
         milliseconds.append((time.perf_counter() - started) * 1000)
         await answered(plugin, arguments)
-        await asyncio.sleep(0.001)  # lets the journal write, as other requests would
+        await asyncio.sleep(0.001)  # lets the journal write, as between real requests
     await plugin.close()
     counted = plugin.counters.as_dict()
-    counted.pop("holds_unknown", None)  # of a loop's first request, which begins in its middle
+    counted.pop("holds_unknown", None)  # from a loop's first request, which starts mid-loop
     failed = {name: count for name, count in counted.items() if count}
     if failed:
         raise SystemExit(f"not a measurement: {failed}")
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--characters", type=int, default=0, help="Of a tool loop's prompt.")
     parser.add_argument("--hold", default="warm", help="never, tool_loop or warm.")
     given = parser.parse_args()
-    threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
+    threadpool_limits(limits=1, user_api="blas")  # as at the proxy's start
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(Path(folder), given.models, given.lessons, given.characters, given.hold)
         milliseconds = sorted(asyncio.run(measured))

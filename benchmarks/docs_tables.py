@@ -1,8 +1,8 @@
-"""The tables of docs/status.md, docs/settings.md and docs/sql.md, printed from what the code
-declares: `make docs`.
+"""The tables of docs/status.md, docs/settings.md and docs/sql.md, printed from the declarations in
+the code: `make docs`.
 
-Each replaces the table of that first column under that heading. A test says that nothing is to
-write.
+Each replaces the table with that first column under that heading. A test checks that the pages are
+up to date.
 """
 
 import re
@@ -29,7 +29,7 @@ SECTIONS = {
     "limits.": "Limits",
     "overhead.": "The overhead",
 }
-"""Figures at these paths have a table of their own, under that heading."""
+"""Paths whose figures have a table of their own, under that heading."""
 
 
 def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
@@ -48,7 +48,7 @@ def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
 
 
 def printed(page: str) -> str:
-    """Return the page with its tables as they should be. Raises ValueError for one that it
+    """Return the page with up-to-date tables. Raises ValueError for a table that it
     lacks."""
     for heading, column, rows in tables():
         lines = [f"| {column} | Meaning |", "| --- | --- |"]
@@ -66,7 +66,7 @@ def _without(figures: Iterable[Shown]) -> list[Shown]:
 
 
 def _figures(group: Iterable[Shown]) -> list[tuple[str, str]]:
-    """Put figures that share a meaning into one row: those of the same part by their last name."""
+    """Join figures of one meaning into one row: those of the same part by their last name."""
     rows: list[tuple[str, str]] = []
     part = ""
     for each in group:
@@ -90,7 +90,7 @@ PAGES = {
     DOCS / "settings.md": settings_tables.printed,
     DOCS / "sql.md": sql_tables.printed,
 }
-"""Pages, and what prints their tables."""
+"""Pages, and the functions that print their tables."""
 
 if __name__ == "__main__":
     for page, made in PAGES.items():

@@ -1,11 +1,11 @@
-"""One proxy worker under load with a slow encoder beside it, and the same with the embedded one.
+"""One proxy worker under load with a slow encoder, compared with the embedded encoder.
 
     python -m benchmarks.encoder_load [ROUNDS [LAYERS]]
 
-The encoder is a ModernBERT-base of random weights, built here: nothing is downloaded, and the speed
+The encoder is a ModernBERT-base of random weights, built here: nothing is downloaded, and its speed
 is that of the real one. With fewer layers than its 22 it is fast enough to be waited for. Every
 prompt is new and about 200 tokens long. The two proxies take turns. The client and the upstream,
-which would be on other machines, give way to them.
+normally on other machines, run at lower priority.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from tests.support.proxy import Proxy, zoo_config
 from tests.support.tiny_encoder import build_tokenizer
 
 PROMPT = "Answer the question below as a careful expert would, step by step, and say it short. " * 2
-"""With the tokenizer of the tests a letter is a token."""
+"""With the tests' tokenizer, a letter is a token."""
 DEADLINE_SECONDS = 0.05
 SLICE_SECONDS = 4.0
 LAYERS = 22
@@ -41,12 +41,12 @@ MONITORED = {
     "late": "the loop was late",
     "collections": "garbage collected",
 }
-"""The second leaves out what the machine gave to others meanwhile; the third is LiteLLM's too."""
+"""The second excludes time that the machine gave to others; the third includes LiteLLM's own."""
 
 
 def save_modernbert_base(folder: Path, layers: int) -> Path:
-    """Save a model of the shape of answerdotai/ModernBERT-base, whose configuration is the default
-    one of transformers."""
+    """Save a model of the shape of answerdotai/ModernBERT-base, which is the default configuration
+    in transformers."""
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=build_tokenizer(), pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
     )
@@ -118,7 +118,7 @@ def _print_metrics(proxy: Proxy) -> None:
 
 
 def report(folder: Path) -> None:
-    """Print how long decisions took and what they kept the event loop from."""
+    """Print the duration of decisions, and how long they blocked the event loop."""
     database = sqlite3.connect(folder / "messplus.db")
     found = database.execute("SELECT decision_seconds, features IS NULL FROM requests").fetchall()
     database.close()

@@ -3,11 +3,11 @@
     python -m benchmarks.forecast FILE... --alpha 0.75 [--watch 1000] [--before MODEL]
         [--sample 0.5] [--seeds 20] [--json]
 
-The first requests of every run are served by one model and decided aside, as under `mode: watch`;
-of a sample, another model is called too, unseen. Then the forecast is made, of as many requests as
-are left; they are routed, and what they came to is held against it. Files are read as `messplus
-replay` reads them, each replayed on its own. Satisfaction is the truth of the answers, and the
-forecast knows only the labels that had arrived.
+The first requests of every run are served by one model and decided in shadow, as under
+`mode: watch`; for a sample, another model is called too, unseen. Then a forecast is made over as
+many requests as are left; they are routed, and their outcome is compared with it. Files are read as
+by `messplus replay`, each replayed on its own. Satisfaction is the truth of the answers, while the
+forecast uses only the labels that had arrived.
 """
 
 import argparse
@@ -37,15 +37,15 @@ from litellm_messplus.switching.forecast import Forecast, Happened, Range
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """The watch that was asked for; ``before`` is None for the most expensive model."""
+    """The requested watch; ``before`` is None for the most expensive model."""
 
     requests: int
     before: str | None = None
     sample: float = SAMPLE
 
     def of(self, recording: Recording) -> Watch:
-        """Return it for the models of a recording. Raises ReplayError for one that it does not
-        have, and where too few requests are watched, or none is left."""
+        """Return the watch for the models of a recording. Raises ReplayError for an unknown model,
+        and if too few requests are watched, or none is left."""
         least, most = WARM_UP + FEWEST, len(recording) - FEWEST
         if not least <= self.requests <= most:
             raise ReplayError(
@@ -60,24 +60,24 @@ class Watching:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The forecast of one run, and what happened after the switch."""
+    """The forecast of one run, and the outcome after the switch."""
 
     forecast: Forecast
     happened: Happened
 
     @property
     def is_satisfaction_inside(self) -> bool:
-        """Whether the satisfaction is inside; not where it was not known."""
+        """Whether the satisfaction lies in its interval; False if unknown."""
         return _is_inside(self.forecast.satisfaction, self.happened.satisfaction)
 
     @property
     def is_cost_inside(self) -> bool:
-        """Whether the cost is inside; not where it was not known."""
+        """Whether the cost lies in its interval; False if unknown."""
         return _is_inside(self.forecast.cost, self.happened.cost)
 
     @property
     def is_inside(self) -> bool:
-        """Whether both are."""
+        """Whether both lie in their intervals."""
         return self.is_satisfaction_inside and self.is_cost_inside
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _is_inside(told: Range | None, value: float | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WatchReport:
-    """The report of one stream, one element of ``runs`` a seed."""
+    """The report of one stream, with one element of ``runs`` per seed."""
 
     file: str
     unit: str
@@ -104,7 +104,7 @@ class WatchReport:
     runs: Sequence[Held]
 
     def share(self, is_so: Callable[[Held], bool]) -> float:
-        """Give the share of runs of which that is so."""
+        """Return the share of runs for which ``is_so`` holds."""
         return fmean(map(is_so, self.runs))
 
     @property
@@ -141,7 +141,7 @@ class WatchReport:
 
 
 class WatchedExperiment(Experiment):
-    """An experiment whose runs are watched first, and then on."""
+    """An experiment whose runs are watched first, and then switched on."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class WatchedExperiment(Experiment):
         self.watch = watching.of(self.whole)
 
     def hold(self, advance: Callable[[], None] = lambda: None) -> WatchReport:
-        """Run all runs, and hold each one's forecast against what happened."""
+        """Run all runs, and compare each one's forecast with the outcome."""
         runs = []
         for session in self._sessions():
             runs.append(self._held(session))
@@ -179,7 +179,7 @@ class WatchedExperiment(Experiment):
 
 
 def table(report: WatchReport) -> Table:
-    """Lay out one row a run."""
+    """Lay out one row per run."""
     watch, first = report.watch, report.runs[0]
     estimate = first.happened.cost or 0.0
     factor, unit = scale(estimate, report.unit)
@@ -223,7 +223,7 @@ def _shown(told: Range | None, words: Callable[[float], str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Watch every recording first, then switch it on, and print how the forecast held."""
+    """Watch every recording first, then switch it on, and print how well the forecast held."""
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--alpha", type=float, required=True)

@@ -3,12 +3,12 @@
     python -m benchmarks.held_out [--share 0.05] [--seeds 20] [--looks 10000] [--json]
 
 A zoo is on for 2,000 requests, of which a share is held out and served as before; then the routed
-requests fail, or are slow. ``back_after`` is within how many requests 19 of 20 seeds are back, for
-each way to be bad, looked at every 100 requests. ``false_returns`` is the share of zoos that return
-though they are as good as before, each looked at 50 times, every 200 requests. As in service, the
-newest 4,000 of each arm are looked at.
+requests fail, or are slow. ``back_after`` is the number of requests within which 19 of 20 seeds
+have returned, for each failure, with a look every 100 requests. ``false_returns`` is the share of
+zoos that return though they are as good as before, at 50 looks, one every 200 requests. As in
+service, a look covers the newest 4,000 requests of each arm.
 
-The program ends with status 1 where more than 5 % return for nothing.
+The program ends with status 1 if more than 5 % return without reason.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from litellm_messplus.store.observed import MOST
 from litellm_messplus.switching.way_back import Served, reason_to_return
 
 GIVEN_UP = 10_000
-"""Requests after which nobody waits for a return any more."""
+"""Requests after which a return is no longer awaited."""
 OFTEN = 0.95
 AS_BEFORE = Kind("as before", rate=None)
 BAD = (
@@ -37,7 +37,7 @@ BAD = (
 
 
 def newest(served: Sequence[Served]) -> list[Served]:
-    """Take what a look takes: the newest of each arm, in their order."""
+    """Select the requests of a look: the newest of each arm, in order."""
     kept: list[Served] = []
     left = {True: MOST, False: MOST}
     for each in reversed(served):
@@ -48,7 +48,7 @@ def newest(served: Sequence[Served]) -> list[Served]:
 
 
 def back_after(seed: int, held_out: float, kind: Kind) -> int:
-    """Count the requests until a zoo that turned bad is back."""
+    """Count the requests until a zoo that turned bad has returned."""
     random = Random(f"held out {seed} {kind.name}")
     served = traffic(random, GOOD, AS_BEFORE, 1.0 - held_out)
     while len(served) < GOOD + GIVEN_UP:
@@ -92,7 +92,7 @@ def measure(held_out: float, seeds: int, looks: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure, and show."""
+    """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--seeds", type=int, default=20)

@@ -7,7 +7,7 @@ EDGES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 class Histogram:
-    """The counts between the edges, the longest of all in milliseconds, and all together in
+    """The counts between the edges, the longest duration in milliseconds, and the sum of all in
     seconds."""
 
     def __init__(self) -> None:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.holding_time [--rounds 600]
 
-Two plugins in one process, `hold: warm` and `hold: never`, are asked the same requests of tool
-loops in turn, and the CPU time of each decision is taken. The budgets are 0.2 ms more at 48,000
+Two plugins in one process, `hold: warm` and `hold: never`, get the same requests of tool loops in
+turn, and the CPU time of each decision is measured. The budgets are 0.2 ms more at 48,000
 characters in 50 messages, and 1.5 ms more at 416,000, in the median of the differences.
 """
 
@@ -41,14 +41,14 @@ async def decided(
 
 
 async def differences(folder: Path, characters: int, rounds: int) -> tuple[list[float], float]:
-    """Measure what each decision takes more where it is held, and the median without."""
+    """Measure the extra time of each decision if it is held, and the median without holding."""
     plugins = []
     for hold in ("warm", "never"):
         own = folder / f"{hold}-{characters}"
         own.mkdir()
         config = configuration(own, 3, hold)
         plugins.append((await begun(config, 0), config["model_list"]))
-    startup.freeze_startup_objects()  # as a start of the proxy does
+    startup.freeze_startup_objects()  # as at the proxy's start
     more, without = [], []
     for number in range(rounds):
         messages = asked(number, characters)
@@ -60,7 +60,7 @@ async def differences(folder: Path, characters: int, rounds: int) -> tuple[list[
         held, never = (taken[id(plugin)] for plugin, _ in plugins)
         more.append(held - never)
         without.append(never)
-        await asyncio.sleep(0.002)  # lets the journals write, as other requests would
+        await asyncio.sleep(0.002)  # lets the journals write, as between real requests
     for plugin, _ in plugins:
         await plugin.close()
     return more, statistics.median(without)
@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=600, help="Pairs of each length.")
     given = parser.parse_args()
-    threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
+    threadpool_limits(limits=1, user_api="blas")  # as at the proxy's start
     is_over = False
     for characters, budget in CASES:
         with tempfile.TemporaryDirectory() as folder:

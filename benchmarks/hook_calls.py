@@ -31,13 +31,13 @@ WARM_UP = 20
 PAUSE = 0.02
 """Seconds between two requests: LiteLLM logs the first meanwhile."""
 AS_IT_IS, WITHOUT = "as_it_is", "without"
-"""The plugin, and a plugin without hooks. Each other mode is the name of the only hook there is,
-which does nothing."""
+"""The plugin, and a plugin without hooks. Each other mode is named after its only hook, which does
+nothing."""
 
 
 class Counter:
-    """The count of function calls; ``begun`` is what it was when each request began, ``inside``
-    what was called in each hook."""
+    """The count of function calls; ``begun`` is its value at the beginning of each request,
+    ``inside`` holds the calls within each hook."""
 
     def __init__(self, beginning: object) -> None:
         self._beginning = beginning
@@ -46,14 +46,14 @@ class Counter:
         self.inside: defaultdict[str, list[int]] = defaultdict(list)
 
     def count(self, frame: Any, event: str, argument: object) -> None:
-        """Take an event of `sys.setprofile`."""
+        """Count an event of `sys.setprofile`."""
         if event == "call" or event == "c_call":
             self.calls += 1
             if frame.f_code is self._beginning:
                 self.begun.append(self.calls)
 
     def around(self, name: str, hook: Any) -> Any:
-        """Return the hook, counted."""
+        """Return the hook with its calls counted."""
 
         @wraps(hook)
         async def counted(*arguments: Any, **keywords: Any) -> Any:
@@ -66,7 +66,7 @@ class Counter:
         return counted
 
     def read(self) -> dict[str, int]:
-        """Return the calls of a whole request, and within each hook, since they were last read."""
+        """Return the calls of a whole request, and within each hook, since the last reading."""
         whole = [later - earlier for earlier, later in pairwise(self.begun)]
         found = {name: _quartile(each) for name, each in self.inside.items()}
         found["request"] = _quartile(whole)
@@ -99,7 +99,7 @@ def counting() -> Any:
 
     @app.post(ROUTE + "/{mode}")
     async def switch(mode: str) -> dict[str, int]:
-        """Go over to a mode; returns the counts of the one before."""
+        """Switch to a mode; returns the counts of the one before."""
         sys.setprofile(None)
         found = counter.read()
         for name, own in hooks.items():
@@ -116,7 +116,7 @@ def counting() -> Any:
 
 
 def _doing_nothing(hook: Any) -> Any:
-    """Return a hook that changes nothing: deployments come back as they are."""
+    """Return a hook that changes nothing: deployments are returned as they are."""
 
     @wraps(hook)
     async def nothing(*arguments: Any, healthy_deployments: Any = None, **keywords: Any) -> Any:
@@ -126,7 +126,7 @@ def _doing_nothing(hook: Any) -> Any:
 
 
 def calls_in(client: httpx.Client, mode: str, requests: int) -> dict[str, int]:
-    """Serve that many requests in a mode, and read what was called."""
+    """Serve that many requests in a mode, and return the calls."""
     client.post(f"{ROUTE}/{mode}").raise_for_status()
     for number in range(WARM_UP + requests):
         if number == WARM_UP:
@@ -138,7 +138,7 @@ def calls_in(client: httpx.Client, mode: str, requests: int) -> dict[str, int]:
 
 
 def compare(client: httpx.Client, requests: int) -> None:
-    """Print what each hook costs, and what a request takes without them."""
+    """Print the cost of each hook, and of a request without them."""
     names: list[str] = client.get(ROUTE).json()
     ours = calls_in(client, AS_IT_IS, requests)
     without = calls_in(client, WITHOUT, requests)["request"]

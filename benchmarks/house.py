@@ -1,10 +1,10 @@
-"""What the house weighs, how it is divided into modules, and the circles among their imports.
+"""The size of the code, its division into modules, and the cycles among their imports.
 
     python -m benchmarks.house [FOLDER]   # modules by room: of a package, or of this project
     python -m benchmarks.house --json     # the weights that `budget.toml` bounds
-    python -m benchmarks.house --check    # fails where one is above its bound
+    python -m benchmarks.house --check    # fails if one is above its bound
 
-Files of re-exports, which hold nothing but a docstring, imports and `__all__`, are counted apart:
+Re-export files, which hold only a docstring, imports and `__all__`, are counted separately, since
 they are short on purpose.
 """
 
@@ -31,7 +31,7 @@ BUDGET = Path(__file__).with_name("budget.toml")
 PRINTED = {"settings.md", "sql.md", "status.md"}
 """Pages whose tables are printed from the code or compared with it row by row."""
 SHORT = 60
-"""Lines below which a module counts as short."""
+"""Number of lines below which a module counts as short."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Figures:
 
     @property
     def short_share(self) -> float:
-        """The short modules as a share of those that are no re-exports."""
+        """The share of short modules among those that are not re-exports."""
         return self.short / max(self.modules - self.re_exports, 1)
 
 
@@ -72,7 +72,7 @@ def read_package(folder: Path) -> list[Module]:
 
 
 def figures(modules: Sequence[Module]) -> Figures:
-    """Count a set of modules; medians leave files of re-exports out where there are others."""
+    """Count a set of modules; medians exclude re-export files if there are others."""
     cut = [module for module in modules if not module.is_re_export] or list(modules)
     largest = max(cut, key=lambda module: module.lines)
     return Figures(
@@ -88,7 +88,7 @@ def figures(modules: Sequence[Module]) -> Figures:
 
 
 def rooms(modules: Iterable[Module]) -> dict[str, list[Module]]:
-    """Group the modules by the first folder below the package; those above all rooms are `.`."""
+    """Group the modules by the first folder below the package; top-level ones are `.`."""
     found: dict[str, list[Module]] = {}
     for module in modules:
         found.setdefault(module.room, []).append(module)
@@ -149,7 +149,7 @@ def _is_re_export(node: ast.stmt) -> bool:
 
 
 def _imported(tree: ast.Module, package: str, known: frozenset[str]) -> Iterator[str]:
-    """Name what is loaded together with the module; imports inside functions come later."""
+    """Yield the modules loaded together with this one; imports inside functions come later."""
     for node in _loaded(tree.body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
@@ -177,7 +177,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def report(folder: Path) -> str:
-    """Say the figures of a package, of each of its rooms, and its circles of imports."""
+    """Describe the figures of a package and of each of its rooms, and its import cycles."""
     modules = read_package(folder)
     found, round_trips = figures(modules), circles(modules)
     return "\n".join(
@@ -225,7 +225,7 @@ def weights() -> dict[str, int]:
 
 
 def above(found: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
-    """Name each weight above its bound. Raises KeyError for one that has none."""
+    """Name each weight above its bound. Raises KeyError for one without a bound."""
     return [
         f"{name}: {count}, and at most {budget[name]} are allowed"
         for name, count in found.items()
@@ -238,7 +238,7 @@ def _lines(folder: Path, pattern: str) -> int:
 
 
 def _written_by_hand(folder: Path) -> int:
-    """Count the lines of the pages, without the tables of those whose tables the code writes."""
+    """Count the lines of the pages, excluding the tables of pages that the code prints."""
     return sum(
         not (path.name in PRINTED and line.startswith("|"))
         for path in folder.glob("*.md")
@@ -248,7 +248,7 @@ def _written_by_hand(folder: Path) -> int:
 
 @contextmanager
 def shown_calls(see: Callable[[FrameType], None]) -> Iterator[None]:
-    """Show the frame of each function of the package that is called meanwhile, as it begins."""
+    """Call ``see`` with the frame of each function of the package that begins in the block."""
 
     def profile(frame: FrameType, event: str, argument: object) -> None:
         if event == "call" and _room(frame) is not None:
@@ -262,7 +262,7 @@ def shown_calls(see: Callable[[FrameType], None]) -> Iterator[None]:
 
 
 def _note_crossing(crossed: list[tuple[str, str]], frame: FrameType) -> None:
-    """Add who called a function from another room of the package, and the function."""
+    """Record the caller of a function of another room of the package, and the function."""
     caller = frame.f_back
     while caller is not None and _room(caller) is None:
         caller = caller.f_back
@@ -299,7 +299,7 @@ async def _views() -> int:
 
 async def crossings() -> list[tuple[str, str]]:
     """Walk five chat requests through the real plugin; return the shortest walk of the last three:
-    the others may meet what runs in parallel."""
+    the others may include parallel work."""
     from tests.support.in_process import DEPLOYMENTS, call, running
 
     walked: list[list[tuple[str, str]]] = []

@@ -3,22 +3,22 @@
     python -m benchmarks.keys [--seeds 6] [--requests 5000] [--json]
 
 Simulated keys share one service level of a zoo of three models, through the real engine in a closed
-loop: every label that `labels/key_pull.py` lets count moves the queue and teaches the predictor.
+loop: every label that `labels/key_pull.py` counts moves the queue and teaches the predictor.
 ``honest_counted_least`` is the share of the labels of honest keys that count, in the worst of the
 honest cases. In the hostile cases one of ten keys with equal traffic labels every one of its
-requests falsely from the first request on; ``hostile_moved_points_most`` is by how many points the
-others' satisfaction differs then from what it is where all ten are honest, and
-``hostile_cost_most`` how many times as much their requests cost, in the worst case. Two keys that
-do the same together may move twice as much: of both figures theirs is half of what they do.
+requests falsely from the first request on; ``hostile_moved_points_most`` is the difference in
+points between the others' satisfaction and that with all ten honest, and ``hostile_cost_most`` the
+factor on the cost of their requests, in the worst case. Two hostile keys that do the same together
+may move twice as much: both figures use half of their effect.
 
-In these cases the others label all of their requests. Where they label a tenth (``few_labels``),
-the first false labels weigh more, and costs differ so much from seed to seed that they are told
-with their standard errors, and bounded by nothing.
+In these cases the others label all of their requests. If they label a tenth (``few_labels``),
+the first false labels weigh more, and costs vary so much from seed to seed that they are reported
+with their standard errors, without a bound.
 
-The program ends with status 1 where fewer than 90 % of an honest case's labels count, or a hostile
+The program ends with status 1 if fewer than 90 % of an honest case's labels count, or if a hostile
 key moves more than 2 points or 10 % of the cost. All cases are means over the seeds. A hostile case
-is compared with the honest one of the same seeds: the same keys ask the same, and what each model
-would answer is the same. Standard errors are those of that comparison.
+is compared with the honest one of the same seeds: the same keys send the same requests, and each
+model would give the same answers. Standard errors are those of that comparison.
 """
 
 import argparse
@@ -61,13 +61,13 @@ ALPHA = 0.7
 WARM_UP = 500
 """Requests before costs and satisfaction are measured."""
 KEYS = 10
-"""In the hostile cases, all with the same traffic."""
+"""Number of keys in the hostile cases, all with the same traffic."""
 PULL = LabelsSettings().key_pull
 COUNTED, MOVED, COST = 0.9, 2.0, 1.1
 
 
 class Attack(Enum):
-    """The ways of a hostile key to label its requests, all of them."""
+    """The ways in which a hostile key labels all of its requests."""
 
     OPPOSITE = "says the opposite"
     UNSATISFIED = "is never satisfied"
@@ -75,7 +75,7 @@ class Attack(Enum):
     FAULTS = "sets impossible checks"
 
     def said(self, value: float) -> Said:
-        """Label a request that is truly satisfied by so much."""
+        """Label a request whose true satisfaction is ``value``."""
         if self is Attack.OPPOSITE:
             return Said(1.0 - value, 1.0)
         if self is Attack.FAULTS:
@@ -85,8 +85,8 @@ class Attack(Enum):
 
 @dataclass(frozen=True)
 class Case:
-    """Keys by their share of the requests, and what share of them each labels. By ``shifts`` the
-    models satisfy a key's requests more often, or less; the last keys are ``hostile``."""
+    """Keys by their share of the requests, and the share of them that each labels. By ``shifts``
+    the models satisfy a key's requests more or less often; the last keys are ``hostile``."""
 
     name: str
     shares: tuple[float, ...]
@@ -104,7 +104,7 @@ class Case:
 
 
 def equal(keys: int, judged: float, name: str = "") -> Case:
-    """Return honest keys that make as many requests each."""
+    """Return honest keys with equal numbers of requests."""
     share = "all" if judged == 1.0 else f"{100.0 * judged:.0f} %"
     named = f"{keys} {'keys' if keys > 1 else 'key'}, {share} labelled"
     return Case(name or named, (1.0,) * keys, (judged,) * keys)
@@ -124,7 +124,7 @@ HONEST = (
 
 
 def hostile(attack: Attack, judged: float, keys: int = 1) -> Case:
-    """Return ten keys of which the last are hostile."""
+    """Return ten keys, the last of which are hostile."""
     share = "all" if judged == 1.0 else f"{100.0 * judged:.0f} %"
     who = "one" if keys == 1 else "two, each"
     case = equal(KEYS, judged, f"{who} {attack.value}, others label {share}")
@@ -137,8 +137,8 @@ FEW = (
     *(hostile(attack, 0.1) for attack in (Attack.OPPOSITE, Attack.UNSATISFIED)),
     hostile(Attack.OPPOSITE, 0.1, 2),
 )
-"""Where the others label a tenth. The cost of honest keys alone differs by a fifth from seed to
-seed there, so a few seeds tell little of it."""
+"""Cases in which the others label a tenth. There the cost with honest keys alone varies by a fifth
+from seed to seed, so a few seeds say little about it."""
 
 
 MODELS: Mapping[str, Model] = {model.name: model for model in ZOO}
@@ -146,7 +146,7 @@ MODELS: Mapping[str, Model] = {model.name: model for model in ZOO}
 
 @dataclass
 class Town:
-    """The keys of a case, and what came of the requests of the honest ones."""
+    """The keys of a case, and the outcome of the honest ones' requests."""
 
     case: Case
     engine: Engine
@@ -158,8 +158,8 @@ class Town:
     satisfied: list[float] = field(default_factory=list)
 
     def ask(self, number: int) -> None:
-        """Serve one request of whichever key. What each model would answer does not depend on who
-        is asked, nor on what keys say."""
+        """Serve one request of a random key. Each model's answer to it does not depend on which
+        model is called, nor on the keys' labels."""
         case, random = self.case, self.random
         place = random.choices(range(len(case.shares)), case.shares)[0]
         features = pair(random.uniform(-1, 1), random.uniform(-1, 1))
@@ -185,7 +185,7 @@ class Town:
             self.counted += self._label(place, Said(value, 1.0), taught)
 
     def _serve(self, request_id: str, features: Features) -> tuple[str, float]:
-        """Decide, and call whoever was chosen: who that is, and what all calls cost."""
+        """Decide and call; returns the chosen model, and the cost of all calls."""
         promise = self.engine.zoo.levels["default"]
         question = Question(request_id, promise, Prompt(features), 40, self.engine.zoo.candidates)
         decision = self.engine.decide(question).decision
@@ -197,7 +197,7 @@ class Town:
         return decision.chosen, sum(MODELS[name].cost for name in called)
 
     def _label(self, place: int, said: Said, taught: Example) -> bool:
-        """Write a label, if it counts; tell whether it does."""
+        """Write a label if it counts; tell whether it does."""
         if not may_count(self.level, _key(place), said, least=PULL):
             return False
         self.level.keys[_key(place)] = self.level.of(_key(place)).after(said)
@@ -237,7 +237,7 @@ class Outcome:
 
 
 def serve(case: Case, seed: int, requests: int) -> Outcome:
-    """Serve so many requests of a case."""
+    """Serve ``requests`` requests of a case."""
     prices = {model.name: Price(0.0, model.cost / TOKENS) for model in ZOO}
     town = Town(case, build_engine(build_zoo(prices, alpha=ALPHA), seed), Random(f"keys {seed}"))
     for number in range(requests):
@@ -290,7 +290,7 @@ def _serve(run: tuple[Case, int, int]) -> Outcome:
 
 
 def compare(case: Case, found: Sequence[Outcome], base: Sequence[Outcome]) -> dict[str, Any]:
-    """Compare a hostile case with honest keys, seed by seed; tell what counts of an honest one."""
+    """Compare a hostile case with honest keys by seed; of an honest one, give the counted share."""
     mean_found, mean_base = Outcome.mean(found), Outcome.mean(base)
     told = {"case": case.name, "hostile": case.hostile, "honest_counted": mean_found.counted}
     if not case.hostile:
@@ -333,7 +333,7 @@ def markdown(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Measure, and show."""
+    """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--requests", type=int, default=5000)

@@ -1,14 +1,14 @@
-"""LiteLLM's own `adaptive_router`, the bandit of the installed package, beside the policies.
+"""LiteLLM's own `adaptive_router`, the bandit of the installed package, compared with the policies.
 
     python -m benchmarks.litellm_router FILE... --alpha 0.75 [--policy adaptive] [--seeds 20]
 
-What chooses in it are four functions, and these are driven here as they stand: `classify_prompt`
-sorts a prompt into one of seven request types by regular expressions, `initial_cell` starts a Beta
+Its choice consists of four functions, which are called here as they are: `classify_prompt` sorts a
+prompt into one of seven request types by regular expressions, `initial_cell` starts a Beta
 posterior for every type and model, `pick_best` draws from the posteriors and weighs the draw (0.7)
 against the model's normalised cost (0.3), and `apply_delta` adds a verdict, up to LiteLLM's cap of
-200 samples a cell. The class around them cannot be given a label: it guesses satisfaction from
-phrases in a conversation's later turns. So here a label is one success or one failure, which is
-what it books for a turn that it takes for satisfied or not.
+200 samples a cell. The class around them accepts no labels: it guesses satisfaction from phrases in
+a conversation's later turns. So here a label is one success or one failure, as it counts a turn
+that it takes for satisfied or not.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from litellm_messplus.runtime.terminal import progress
 
 class LiteLLMBandit:
     """The bandit of LiteLLM's adaptive router. ``costs`` stands for the prices that an operator
-    writes into `model_info`: one a model."""
+    writes into `model_info`: one per model."""
 
     def __init__(self, costs: dict[str, float], seed: int) -> None:
         from litellm.router_strategy.adaptive_router import bandit
@@ -77,8 +77,8 @@ def request_type(prompt: str) -> Any:
 
 @cache
 def _classifier() -> Any:
-    """Import the classifier on first use: it takes seconds, for it brings all of LiteLLM along.
-    LiteLLM would also fetch its price list, which is not needed here."""
+    """Import the classifier on first use: it takes seconds, since it imports all of LiteLLM, which
+    would also download its price list, not needed here."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from litellm.router_strategy.adaptive_router.classifier import classify_prompt
 
@@ -89,7 +89,7 @@ def run(recording: Recording, answers: Answers, kinds: list[Any], delay: int, se
     """Run one pass in the recording's order; ``kinds`` holds the request type of each distinct
     prompt.
 
-    The bandit is given each model's mean recorded cost as its price.
+    The price of each model for the bandit is its mean recorded cost.
     """
     models = recording.models
     costs = dict(zip(models, recording.cost.mean(axis=0).tolist(), strict=True))
@@ -121,7 +121,7 @@ class WithBandit(Experiment):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Replay every recording with all baselines, and print a table each."""
+    """Replay every recording with all baselines, and print a table for each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--alpha", type=float, required=True)

@@ -1,7 +1,7 @@
-"""Inside a proxy under load: how long our own code kept the event loop, and how late the loop was.
+"""Inside a proxy under load: how long our code blocked the event loop, and how late the loop was.
 
-A callback in place of the plugin's. At the proxy's stop the histograms are in `loop_monitor.json`
-in the folder where it was started, and with them our longest steps, with what each was spent on.
+A callback in place of the plugin's. When the proxy stops, `loop_monitor.json` in its start folder
+holds the histograms and our longest steps, with the parts of each.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ def _timed(name: str) -> Iterator[None]:
 
 
 class _Timed(Awaitable[T]):
-    """A coroutine of which every step, from one wait to the next, is timed."""
+    """A coroutine with every step, from one wait to the next, timed."""
 
     def __init__(self, name: str, coroutine: Coroutine[Any, Any, T]) -> None:
         self._name = name
@@ -116,7 +116,7 @@ def _report() -> None:
     REPORT.write_text(json.dumps(found))
 
 
-# Before the plugin is made: its parts take these methods as they find them.
+# Before the plugin is created, because its parts bind these methods then.
 for owner, method in (
     (MessplusPlugin, "async_filter_deployments"),
     (MessplusPlugin, "async_post_call_response_headers_hook"),

@@ -3,8 +3,8 @@
     python -m benchmarks.page --requests 1000000 [--chromium /usr/bin/chromium] [--json]
 
 The log is made by `benchmarks.scaled_log` in a temporary SQLite file and served by the page's own
-routes. Each figure of a route is the median of five, and ends the program with status 1 above its
-bar. With `--chromium` (and the package `playwright`) the page is opened five times, signed in.
+routes. Each figure of a route is the median of five, and above its limit the program ends with
+status 1. With `--chromium` (and the package `playwright`) the page is opened five times, signed in.
 """
 
 import argparse
@@ -55,7 +55,7 @@ async def make(url: str, count: int) -> str:
 
 
 def timed_routes(url: str, newest: str) -> dict[str, float]:
-    """Return the median seconds of each, as a client waits for it."""
+    """Return the median seconds of each route, as a client waits for it."""
     headers = {"authorization": f"Bearer {KEY}"}
     found = {}
     with httpx.Client(base_url=url, headers=headers, timeout=120) as client:
@@ -70,8 +70,8 @@ def timed_routes(url: str, newest: str) -> dict[str, float]:
 
 
 def timed_paints(url: str, chromium: str) -> dict[str, float]:
-    """Return the median seconds from opening the page until something is painted, and until all
-    charts are; each time in a browser that knows nothing of it but the session."""
+    """Return the median seconds from opening the page to the first paint, and until all charts are
+    there; each time in a fresh browser with only the session."""
     from playwright.sync_api import sync_playwright
 
     first, charts = [], []
@@ -95,7 +95,7 @@ def timed_paints(url: str, chromium: str) -> dict[str, float]:
 
 
 def measure(count: int, chromium: str | None) -> dict[str, Any]:
-    """Return all figures of a log of that length."""
+    """Return all figures for a log of that length."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite+aiosqlite:///{Path(folder) / 'messplus.db'}"
         newest = asyncio.run(make(url, count))

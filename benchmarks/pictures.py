@@ -1,7 +1,7 @@
-"""The pictures of the docs, all of one run: `make pictures`.
+"""The pictures of the docs, all from one run: `make pictures`.
 
-It serves the tiny zoo as `make run` does, with a history of its own, does `make demo`, and takes
-the pictures of its table and of the page after it. Look at them before they are committed.
+It serves the tiny zoo as `make run` does, with its own history, runs `make demo`, and takes the
+pictures of its table and of the page after it. Review them before committing.
 """
 
 import os
@@ -40,7 +40,7 @@ PAGES: Mapping[str, Screen] = {
 
 
 def take_demo(url: str, key: str, path: Path) -> None:
-    """Do `make demo` with the proxy there, and draw what it says."""
+    """Run `make demo` with the proxy there, and draw its output."""
     command = [sys.executable, "-m", "examples.tiny_zoo.demo", "--ask-all"]
     environment = {**os.environ, "LITELLM_MASTER_KEY": key, "COLUMNS": "80"}
     command += ["--url", url, "--svg", str(path)]
@@ -56,13 +56,13 @@ def take_pages(browser: "Browser", url: str, key: str, folder: Path) -> None:
         )
         page = context.new_page()
         page.goto(link(url, key))
-        page.get_by_role("heading", name="Calibration").wait_for()  # it is shown last
+        page.get_by_role("heading", name="Calibration").wait_for()  # it appears last
         page.screenshot(path=folder / name, animations="disabled")
         context.close()
 
 
 def main() -> None:
-    """Make them all."""
+    """Make all pictures."""
     program = find("chromium")
     if program is None:
         raise SystemExit(f"pictures: no chromium is installed: {INSTALL} chromium")

@@ -3,7 +3,7 @@
     python -m benchmarks.scale --requests 1000000 [--database URL] [--json]
 
 The log is made by `benchmarks.scaled_log` in a temporary SQLite file, or in an empty database at
-the URL. Each figure is the median of three, and ends the program with status 1 above its bar.
+the URL. Each figure is the median of three, and above its limit the program ends with status 1.
 """
 
 import argparse
@@ -49,9 +49,9 @@ from tests.support.markdown import ROOT, Document
 ZOO = "zoo"
 MODELS = 3
 TAIL = 500
-"""Records after the snapshot, which a start folds."""
+"""Records after the snapshot, which are folded at a start."""
 VERDICTS = 10_000
-"""On one answer, as an older database may hold them."""
+"""Number of verdicts on one answer, as an older database may hold them."""
 TIMES = 3
 BARS = {
     "start_seconds": 5.0,
@@ -65,7 +65,7 @@ BARS = {
 
 
 class Proxy:
-    """The parts of a proxy that read and write a log, as a start puts them together."""
+    """The parts of a proxy that read and write a log, assembled as at a start."""
 
     def __init__(self, url: str) -> None:
         self.config = configuration(Path("unused"), MODELS)
@@ -79,7 +79,7 @@ class Proxy:
         return {name: Engine(zoo, encoder, self.settings.seed) for name, zoo in zoos.items()}
 
     async def snapshot(self, database: AsyncEngine, position: int) -> None:
-        """Save a snapshot of what a fold of the first records gives, as if it had come so far."""
+        """Save a snapshot of a fold of the first records, as if it had come so far."""
         async for entry in read_entries(database, 0, BLOCK):
             fold(self.engines, entry)
         engine = self.engines[ZOO]
@@ -94,7 +94,7 @@ class Proxy:
 
 
 async def measure(url: str, count: int) -> dict[str, Any]:
-    """Measure all figures of a log of that length, made in the empty database at the URL."""
+    """Measure all figures for a log of that length, made in the empty database at the URL."""
     database = create_engine(url)
     await migrate(database)
     if database.dialect.name == "sqlite":
@@ -121,7 +121,7 @@ async def figures(url: str, scaled: Scaled) -> dict[str, Any]:
 
 
 async def _make_haste(database: AsyncEngine) -> None:
-    """Turn off waiting for the disk: nobody needs this file after a crash."""
+    """Turn off waiting for the disk: this file need not survive a crash."""
     async with database.connect() as connection:
         await connection.exec_driver_sql("PRAGMA journal_mode = OFF")
 
@@ -141,8 +141,8 @@ async def _analyze(database: AsyncEngine) -> None:
 
 
 async def _timed(work: Callable[[], Awaitable[Any]]) -> float:
-    """Measure the median time; what a reading found serves others for as long as it took, so each
-    waits that."""
+    """Measure the median time. A result is cached for as long as reading it took, so each run waits
+    that long."""
     took = []
     for _ in range(TIMES):
         began = time.perf_counter()
@@ -153,7 +153,7 @@ async def _timed(work: Callable[[], Awaitable[Any]]) -> float:
 
 
 async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
-    """Measure what is asked of it, and the longest step of its event loop meanwhile."""
+    """Measure its requests, and the longest step of its event loop in the meantime."""
     database = create_engine(proxy.settings.database)
     await _judge_one_answer(database, f"{scaled.newest[:-5]}00000")
     parts = Parts(
@@ -164,7 +164,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     asked = iter(range(BLOCK))
 
     async def feedback() -> None:
-        number = BLOCK - 2 - 2 * next(asked)  # those have no label yet
+        number = BLOCK - 2 - 2 * next(asked)  # requests without a label
         given = Feedback(id=f"{scaled.newest[:-5]}{number:05}", satisfied=True)
         await parts._feedback_desk.accept(given, Caller("key-0", is_admin=True))
 
@@ -185,7 +185,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
 
 
 async def _judge_one_answer(database: AsyncEngine, request_id: str) -> None:
-    """Judge one answer by another worker, so that the proxy follows."""
+    """Judge one answer through another worker, which the proxy must follow."""
     said = [
         LabelRecord(
             label_id=new_id(),
@@ -203,8 +203,8 @@ async def _judge_one_answer(database: AsyncEngine, request_id: str) -> None:
 
 
 async def _questions(database: AsyncEngine) -> dict[str, Any]:
-    """Ask the questions of `docs/sql.md`, as they stand there; each once, for it fills no cache by
-    itself."""
+    """Run the queries of `docs/sql.md` as they are written there; each once, since it fills no
+    cache of its own."""
     took: dict[str, float] = {}
     async with database.connect() as connection:
         await _as_the_page_says(connection)
@@ -223,7 +223,7 @@ async def _as_the_page_says(connection: AsyncConnection) -> None:
         await connection.exec_driver_sql("SET TIME ZONE 'UTC'")
         return
     raw: Any = (await connection.get_raw_connection()).driver_connection
-    await raw.create_function("sqrt", 1, math.sqrt, deterministic=True)  # a library may lack it
+    await raw.create_function("sqrt", 1, math.sqrt, deterministic=True)  # some libraries lack it
 
 
 def main() -> None:
@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--database", help="URL of an empty database; left out, a SQLite file.")
     parser.add_argument("--json", action="store_true", help="One JSON object.")
     given = parser.parse_args()
-    threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
+    threadpool_limits(limits=1, user_api="blas")  # as at the proxy's start
     with tempfile.TemporaryDirectory() as folder:
         url = given.database or f"sqlite+aiosqlite:///{folder}/messplus.db"
         found = asyncio.run(measure(url, given.requests))

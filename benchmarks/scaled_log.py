@@ -1,7 +1,7 @@
-"""A log as long as it is wanted: a block written through the store, and copies of it made in SQL.
+"""A log of any length: a block written through the store, and copies of it made in SQL.
 
-A copy has ids and positions of its own, and lies whole days before the newest, so that a year is
-filled evenly. Its sums are the block's, on other days: a test holds them to the log.
+A copy has its own ids and positions, and is whole days older than the newest, so that a year is
+filled evenly. Its sums are the block's, on other days: a test compares them with the log.
 """
 
 from collections import Counter
@@ -46,11 +46,11 @@ from litellm_messplus.store.tables import (
 )
 
 BLOCK = 1000
-"""Requests that are written through the store."""
+"""Requests written through the store."""
 DAYS = 365
-"""That a long log is spread over."""
+"""Days over which a long log is spread."""
 AT_ONCE = 100
-"""Copies of the block in one transaction."""
+"""Copies of the block per transaction."""
 LEVELS = ("default", "gold")
 MODELS = ("model-0", "model-1", "model-2")
 KEYS = 40
@@ -63,13 +63,13 @@ OWN_IDS = {
     "outcomes": ("request_id",),
     "verdicts": ("call_id", "label_id", "request_id"),
 }
-"""Columns that every copy has other values in."""
+"""Columns whose values differ in every copy."""
 TIMES = ("created_at", "ended_at")
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A log of so many requests, with the id of the newest, and where the log ends."""
+    """A log of so many requests, with the id of the newest, and the end of the log."""
 
     requests: int
     newest: str
@@ -128,7 +128,7 @@ def _later_day(connection: AsyncConnection, days: int) -> str:
 
 
 async def _copy_sums(connection: AsyncConnection, days: Sequence[int], size: int) -> None:
-    """Write the sums of every copy but the block itself, whose sums the log has kept."""
+    """Write the sums of every copy except the block itself, whose sums the log has kept."""
     copies, last = Counter(days), {day: copy for copy, day in enumerate(days)}
     copies[0] -= 1
     for table in SUMS:
@@ -154,7 +154,7 @@ def _multiplied(
 
 
 def _block(zoo: str, ending: datetime) -> Iterator[Record]:
-    """Make the requests of a day until then, each followed by all that happens to it."""
+    """Make the requests of a day up to ``ending``, each followed by all its records."""
     random = Random(0)
     for number in range(BLOCK):
         at = ending - timedelta(minutes=1 + BLOCK - number)

@@ -1,7 +1,7 @@
 """The tables of docs/settings.md, printed from the settings: `make docs`.
 
-The page says where a setting stands, by a row that begins with its key; this prints the rest of the
-row. Rows of `model_info` are the page's own.
+The page decides where a setting stands, by a row that begins with its key; this prints the rest of
+the row. Rows of `model_info` are the page's own.
 """
 
 import re
@@ -17,13 +17,13 @@ from litellm_messplus.settings.promise import Promise
 from litellm_messplus.settings.schema import MessplusSettings
 
 NAMES = {"zoos": "<zoo>", "callables": "<check>"}
-"""What stands for a name that the operator chooses, below these settings."""
+"""Placeholders for the names that the operator chooses, below these settings."""
 ROW = re.compile(r"^\| `(?!model_info\.)([^`]+)` \|.*$", re.MULTILINE)
 TABLE = re.compile(r"^\| Setting \|.*\n\| --- .*\n((?:\|.*\n)*)", re.MULTILINE)
 
 
 class Setting(NamedTuple):
-    """One setting: its key in the page, and the section that it is a field of."""
+    """One setting: its key in the page, and the section of which it is a field."""
 
     key: str
     section: type[BaseModel]
@@ -31,7 +31,7 @@ class Setting(NamedTuple):
 
     @property
     def below(self) -> type[BaseModel] | None:
-        """The section that it holds, None where it is a value."""
+        """The section that it contains, None if it is a value."""
         return _section_in(self.field.annotation)
 
     @property
@@ -67,8 +67,8 @@ class Setting(NamedTuple):
 def every_setting(
     section: type[BaseModel] = MessplusSettings, above: str = ""
 ) -> Iterator[Setting]:
-    """Yield every setting of a section, and of the sections in it. What a service level may state
-    is stated by its zoo too, and comes once."""
+    """Yield every setting of a section, and of the sections in it. A setting of both a service
+    level and its zoo comes once."""
     for name, field in section.model_fields.items():
         found = Setting(above + name, section, field)
         yield found
@@ -78,13 +78,13 @@ def every_setting(
 
 
 def values() -> list[Setting]:
-    """List the settings that are values, not sections of others: as many as there are to set."""
+    """List the settings that are values, not sections of others: as many as can be set."""
     return [each for each in every_setting() if each.below is None]
 
 
 def printed(page: str) -> str:
-    """Return the page with its tables as they should be. Raises ValueError where its rows are not
-    those of the settings, each once."""
+    """Return the page with up-to-date tables. Raises ValueError if its rows are not those of the
+    settings, each once."""
     rows = {each.key: each.row for each in every_setting()}
     found = [key for table in TABLE.findall(page) for key in ROW.findall(table)]
     wrong = sorted((set(rows) ^ set(found)) | {key for key in found if found.count(key) > 1})
@@ -106,7 +106,7 @@ def _name(reference: dict[str, Any]) -> str:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    """Say what may be given, by its JSON schema. Raises ValueError where it takes words."""
+    """Describe the allowed values, by the JSON schema. Raises ValueError if it takes words."""
     if "const" in schema or "enum" in schema:
         return " or ".join(f"`{each}`" for each in schema.get("enum", [schema.get("const")]))
     match schema.get("type"):

@@ -36,7 +36,7 @@ KINDS: dict[type[TypeEngine[Any]], str] = {
 
 
 def printed(page: str) -> str:
-    """Return the page with what its tables should say. Raises ValueError for one that it lacks."""
+    """Return the page with up-to-date tables. Raises ValueError for a table that it lacks."""
     for table in metadata.tables.values():
         heading = f"### `{table.name}`\n\n"
         found = re.search(rf"^{heading}(?:[^|\n].*\n)+\n((?:\|.*\n)+)", page, re.MULTILINE)

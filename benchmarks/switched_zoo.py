@@ -37,11 +37,11 @@ from litellm_messplus.switching.modes import Arm, Trial
 ALPHA = 0.85
 SMALL, MEDIUM, LARGE = "small", "medium", "large"
 SKILL = {SMALL: 1.2, MEDIUM: 2.4, LARGE: 3.4}
-"""The higher, the more difficult the prompts that a model can do."""
+"""Skill of each model: the higher, the more difficult the prompts that it can answer."""
 PRICES = {SMALL: Price(0.0, 0.01), MEDIUM: Price(0.0, 0.03), LARGE: Price(0.0, 0.05)}
 SLOPE = 2.5
 AT_ONCE = 25
-"""Requests whose labels come together, some time after they were decided."""
+"""Requests whose labels arrive together, some time after their decisions."""
 
 
 class GivenFeatures:
@@ -54,14 +54,14 @@ class GivenFeatures:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a model: whether it satisfies, and how long it is."""
+    """The answer of a model: whether it satisfies, and its length."""
 
     satisfies: bool
     tokens: int
 
 
 class SwitchedZoo:
-    """A zoo of which every model's answer to every prompt is known beforehand."""
+    """A zoo in which every model's answer to every prompt is known in advance."""
 
     def __init__(self, database: AsyncEngine, seed: int, sample: float) -> None:
         settings = ZooSettings.model_validate(
@@ -74,12 +74,12 @@ class SwitchedZoo:
         self._sample = sample
 
     async def watch(self, requests: int) -> Forecast:
-        """Serve so many requests as before, and forecast what routing would come to."""
+        """Serve so many requests as before, and forecast the outcome of routing."""
         await self._serve(requests, Arm.BEFORE)
         return forecast(await self._log().aside())
 
     async def on(self, requests: int) -> Happened:
-        """Serve so many requests as the router chooses, and tell what came of them."""
+        """Serve so many requests as the router chooses, and return the outcome."""
         await self._serve(requests, Arm.ROUTED)
         return await self._log().happened(None)
 

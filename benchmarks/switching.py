@@ -3,18 +3,18 @@
     python -m benchmarks.switching [--seeds 20] [--sample 0.5] [--looks 10000] [--json]
 
 A simulated zoo is watched for 1,000 requests, with a sample of unseen calls, and then on for 1,000:
-``forecast_inside`` is the share of seeds in which what happened, cost and satisfaction, lies inside
-the forecast's intervals, and ``forecast_width`` how wide that of the satisfaction is, in points.
-Canaries of a tenth turn bad, in one of three ways: ``returned_in_time`` is the share of seeds, of
-the worst way, in which the zoo is back within 200 canary requests, looked at every 100 requests.
+``forecast_inside`` is the share of seeds in which the outcome, cost and satisfaction, lies inside
+the forecast's intervals, and ``forecast_width`` the width of that of the satisfaction, in points.
+Canaries of a tenth turn bad, in one of three ways: ``returned_in_time`` is the share of seeds, for
+the worst way, in which the zoo returns within 200 canary requests, with a look every 100 requests.
 ``false_returns`` is the share of zoos that return though they are as good as before and just at
-alpha, each looked at 50 times. Twelve keys make all these requests. ``hostile_returns`` is the
-share of zoos as good as before that return while a thirteenth key makes half of the requests, all
-of them routed, unsatisfied, and failed or slow; each is looked at 50 times.
+alpha, each with 50 looks. Twelve keys make all these requests. ``hostile_returns`` is the share of
+zoos as good as before that return while a thirteenth key makes half of the requests, all of them
+routed, unsatisfied, and failed or slow; each has 50 looks.
 
-The program ends with status 1 where the forecast holds in fewer than 18 of 20 seeds or is wider
-than 6 points, where fewer than 19 of 20 canaries are back in time, or more than 5 % return for
-nothing or for one key.
+The program ends with status 1 if the forecast holds in fewer than 18 of 20 seeds or is wider than 6
+points, if fewer than 19 of 20 canaries return in time, or if more than 5 % return without reason or
+because of one key.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.switching.way_back import Served, reason_to_return
 
 REQUESTS = 1000
-"""Watched, and then routed."""
+"""Number of requests watched, and of those routed after."""
 ALPHA = 0.8
 SHARE = 0.1
 GOOD = 2000
@@ -45,14 +45,14 @@ GOOD = 2000
 EVERY = 100
 IN_TIME = 200
 LOOKS = 50
-"""At each zoo that keeps its promise."""
+"""Looks at each zoo that keeps its promise."""
 KEYS = 12
 INSIDE, WIDTH, RETURNED, FALSE = 0.9, 6.0, 0.95, 0.05
 SHOWN = (
     *("forecast_inside", "forecast_width"),
     *("returned_in_time", "false_returns", "hostile_returns"),
 )
-"""The figures that are printed."""
+"""The printed figures."""
 
 Advance = Callable[[], None]
 
@@ -92,7 +92,7 @@ def traffic(random: Random, count: int, kind: Kind, share: float = SHARE) -> lis
 
 
 def hostile(random: Random, count: int) -> list[Served]:
-    """Make so many requests of one key, each of which speaks against the router."""
+    """Make so many requests of one key, all of them evidence against the router."""
     bad = Served("default", ALPHA, is_routed=True, satisfaction=0.0, key="hostile")
     failed, slow = replace(bad, has_failed=True), replace(bad, has_failed=False, seconds=60.0)
     return [failed if random.random() < 0.5 else slow for _ in range(count)]
@@ -103,7 +103,7 @@ def _verdict(random: Random, rate: float | None) -> float | None:
 
 
 def is_back_in_time(seed: int, kind: Kind) -> bool:
-    """Tell whether a canary that turns bad after a good while is back in time."""
+    """Tell whether a canary that turns bad after a long good time returns in time."""
     random = Random(f"{kind.name} {seed}")
     served = traffic(random, GOOD, KEPT)
     while sum(each.is_routed for each in served[GOOD:]) <= IN_TIME:
@@ -126,7 +126,7 @@ def returns_for_nothing(seed: int, *, is_attacked: bool = False) -> bool:
 
 
 async def forecast_of(seed: int, sample: float) -> dict[str, Any]:
-    """Watch a zoo, switch it on, and hold the forecast against what happened."""
+    """Watch a zoo, switch it on, and compare the forecast with the outcome."""
     with tempfile.TemporaryDirectory() as folder:
         database = create_engine(f"sqlite+aiosqlite:///{Path(folder) / 'messplus.db'}")
         await migrate(database)
@@ -185,7 +185,7 @@ def measure(seeds: int, sample: float, looks: int, progress: Progress) -> dict[s
 
 
 def main() -> int:
-    """Measure, and show."""
+    """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--sample", type=float, default=0.5)
@@ -194,7 +194,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.seeds < 1 or not 0.0 <= given.sample <= 1.0:
         parser.error("--seeds: 1 or more; --sample: 0 to 1")
-    threadpool_limits(limits=1, user_api="blas")  # as a start of the proxy does
+    threadpool_limits(limits=1, user_api="blas")  # as at the proxy's start
     with Progress(console=Console(stderr=True)) as progress:
         found = measure(given.seeds, given.sample, given.looks, progress)
     if given.json:

@@ -1,22 +1,22 @@
-"""Throughput of one proxy worker with the plugin, over that of the same proxy without it.
+"""Throughput of one proxy worker with the plugin, relative to the same proxy without it.
 
-LiteLLM's own adaptive router takes its turns too, as what a learned choice costs elsewhere.
+LiteLLM's own adaptive router is measured too, as the cost of a learned choice elsewhere.
 
     python -m benchmarks.throughput [ROUNDS] [--shared] [--arms watch with adaptive]
 
 The budget of a zoo that only watches is 0.95.
 
-Real proxies over one upstream take turns in short slices, so that a drift of the machine hits all
-(seen: from 10 to 18 ms of CPU a request within a minute); the ratio is taken slice by slice.
-Two processes of the very same proxy differ by up to 7 % of CPU for as long as they live (where
-their memory lies, how their hashes fall), so each of the PAIRS is started anew. The budget is a
-median ratio of 0.9 over all of them.
+Real proxies over one upstream take turns in short slices, so that a drift of the machine affects
+all (observed: from 10 to 18 ms of CPU per request within a minute); the ratio is taken per slice.
+Two processes of the very same proxy differ by up to 7 % of CPU for as long as they live (by memory
+layout and hash seeds), so each of the PAIRS is started anew. The budget is a median ratio of 0.9
+over all of them.
 
-A worker has one core to itself, where all of its threads run, the one that writes the log as well;
+A worker has one core to itself, for all of its threads, including the one that writes the log;
 client and upstream have the rest. On two cores for all (--shared) it was 1.14 to 1.16 times the CPU
-a request instead of 1.07, and a ratio of 0.86 to 0.88 instead of 0.93: the loop waits, three times
+per request instead of 1.07, and a ratio of 0.86 to 0.88 instead of 0.93: the loop waits three times
 as often as without the plugin, and most likely finds its caches cold, since the scheduler runs the
-others on its core meanwhile.
+others on its core in the meantime.
 """
 
 import argparse
@@ -50,7 +50,7 @@ SAME = repeat(PROMPT)
 
 @contextmanager
 def upstream(niceness: int = 0) -> Iterator[str]:
-    """Start the upstream, and give its URL. With a niceness, it gives way to the proxies."""
+    """Start the upstream, and yield its URL. With a niceness, it runs below the proxies."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.upstream", str(port)]
     process = subprocess.Popen(["nice", "-n", str(niceness), *command])
@@ -64,7 +64,7 @@ def upstream(niceness: int = 0) -> Iterator[str]:
 
 @contextmanager
 def on_cores(cores: Collection[int]) -> Iterator[None]:
-    """Bind this process, and what is started in the block, to these cores."""
+    """Bind this process, and any started in the block, to these cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -92,7 +92,7 @@ def _answers(port: int) -> bool:
 
 
 def watched(config: Config) -> Config:
-    """Serve as before, by LiteLLM's own choice, and decide aside."""
+    """Serve as before, by LiteLLM's own choice, and decide in shadow."""
     watching = copy.deepcopy(config)
     for zoo in watching["messplus"]["zoos"].values():
         zoo |= {"mode": "watch", "before": "litellm"}
@@ -117,7 +117,7 @@ def with_adaptive_router(config: Config) -> Config:
 
 @dataclass(frozen=True)
 class Slice:
-    """The figures of one proxy: requests a second, and its CPU seconds a request."""
+    """The figures of one proxy: requests per second, and its CPU seconds per request."""
 
     rate: float
     cpu: float
@@ -160,14 +160,14 @@ ARMS = {
     "without": without_plugin,
     "adaptive": with_adaptive_router,
 }
-"""By the name that is printed: what becomes of the configuration."""
+"""Arms by printed name: the change to the configuration."""
 Round = Mapping[str, Slice]
 
 
 def compare(
     rounds: int, folder: Path, arms: Sequence[str], *, is_shared: bool = False
 ) -> list[Round]:
-    """Measure slices of each arm by its name, one a round after a warm-up, of one process each."""
+    """Measure slices of each arm by its name, one per round after a warm-up, one process each."""
     workers, others = cores_of(is_shared)
     with on_cores(others), upstream() as url, ExitStack() as stack:
         config = zoo_config(url, folder, zoo={"alpha": 0.8})

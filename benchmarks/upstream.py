@@ -1,4 +1,4 @@
-"""An upstream that costs next to nothing: one fixed chat completion to whatever is asked."""
+"""An upstream of minimal cost: one fixed chat completion for every request."""
 
 import asyncio
 import json

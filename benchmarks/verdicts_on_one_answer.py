@@ -1,7 +1,7 @@
-"""Thousands of verdicts on one answer: how long any step keeps the event loop, and a full fold.
+"""Thousands of verdicts on one answer: the longest blocking of the event loop, and a full fold.
 
-`python -m benchmarks.verdicts_on_one_answer` ends with status 1 where a step took more than 20 ms.
-The proxy takes 100 verdicts on a call; older databases may hold any number.
+`python -m benchmarks.verdicts_on_one_answer` ends with status 1 if a step took more than 20 ms.
+The proxy accepts 100 verdicts per call; older databases may hold any number.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ LONGEST_SECONDS = 0.020
 
 class Steps:
     """The longest step of the event loop, each callback and each stretch of a task being one.
-    In CPU time, so that it does not matter what else runs here; and without the rounds of the
-    garbage collector, which come wherever they come."""
+    In CPU time, so that other load does not matter; and without garbage collections, which come
+    at any time."""
 
     longest = 0.0
     _collecting = 0.0
@@ -68,7 +68,7 @@ class Steps:
 
 
 async def measure(name: str, work: Coroutine[Any, Any, Any]) -> float:
-    """Do it, and print what it took; returns its longest step."""
+    """Run the work, and print its time; returns its longest step."""
     steps, began = Steps(), time.perf_counter()
     with steps.watched():
         await asyncio.create_task(work)

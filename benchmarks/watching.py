@@ -1,4 +1,4 @@
-"""A run that is watched first: the requests are served as before, and the router decides aside."""
+"""A run that is watched first: the requests are served as before, and decided in shadow."""
 
 from dataclasses import dataclass, replace
 
@@ -11,15 +11,15 @@ from litellm_messplus.runtime.vocabulary import WARM_UP, level_before
 from litellm_messplus.switching.forecast import DecidedAside, Happened, forecast
 
 SAMPLE = 0.5
-"""The share of watched requests of which another model is called, unseen: a recording is short."""
+"""Share of watched requests with an unseen call to another model: a recording is short."""
 FEWEST = 100
 """Requests that a forecast needs, after those in which the router learns most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The watch over the first so many ``requests`` of a run, served by ``before``, with a
-    ``sample`` of unseen calls."""
+    """The watch over the first ``requests`` of a run, served by ``before``, with a ``sample`` of
+    unseen calls."""
 
     requests: int
     before: str
@@ -28,8 +28,8 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A request as it was decided aside, by its place in the run, with the place of the choice
-    among the models."""
+    """A request decided in shadow, by its place in the run, with the index of the chosen
+    model."""
 
     request: int
     choice: int
@@ -68,7 +68,7 @@ class WatchedRun(Run):
         return super()._serve(request)
 
     def _serve_before(self, request: int) -> bool:
-        """Decide aside; of a sampled request, call the choice too, or, where that serves anyway,
+        """Decide in shadow; for a sampled request, call the choice too, or, if that serves anyway,
         the next best."""
         self._hear(request)
         choice = self._decide(request, self._beside)
@@ -96,7 +96,7 @@ class WatchedRun(Run):
         return bool(unseen)
 
     def _as_before(self, verdict: Verdict, chosen: int, *, is_sampled: bool) -> Verdict:
-        """Say of a verdict what the log says of a request that was served as before."""
+        """Change a verdict to what the log holds for a request that was served as before."""
         return replace(
             verdict,
             level=self._beside.name,
@@ -109,7 +109,7 @@ class WatchedRun(Run):
         super()._judge(verdict)
 
     def _known(self) -> list[DecidedAside]:
-        """Return what was decided aside, with what is known of the choices by now."""
+        """Return the shadow decisions, with what is known of the chosen models by now."""
         return [self._seen(each) for each in self._asides if each.request >= WARM_UP]
 
     def _seen(self, aside: Aside) -> DecidedAside:
@@ -124,6 +124,6 @@ class WatchedRun(Run):
 
 
 def happened(outcome: Outcome, watched: int) -> Happened:
-    """Tell what the requests after the watched ones came to, by the truth of their answers."""
+    """Return the outcome of the requests after the watched ones, by the truth of their answers."""
     satisfied, cost = outcome.satisfied[watched:], outcome.cost[watched:]
     return Happened(len(cost), len(cost), float(satisfied.mean()), float(cost.mean()))

@@ -3,10 +3,10 @@
     python -m benchmarks.workers [--json] [--seconds 5] [--rate 40] [--database sqlite]
 
 A worker here is the journal and the engine in a process of their own, without LiteLLM, which would
-take 15 ms of CPU a request: on two cores, four proxies measure the machine. Every request is
-decided, logged with its call, and judged; each verdict waits for the disk. First each worker takes
-`--rate` requests a second, then as many as eight clients of its own can make. Postgres is one of
-the benchmark's own, as it is installed, with its data on this machine's disk.
+take 15 ms of CPU per request: on two cores, four proxies would measure the machine. Every request
+is decided, logged with its call, and judged; each verdict waits for the disk. First each worker
+takes `--rate` requests a second, then as many as its eight clients can send. Postgres is started by
+the benchmark, as it is installed, with its data on this machine's disk.
 """
 
 import argparse
@@ -35,17 +35,17 @@ from tests.support.postgres import postgres_server
 WORKERS = (1, 2, 4)
 SECONDS = 5.0
 RATE = 40.0
-"""Requests a second and worker: a proxy on a core of its own takes some 60."""
+"""Requests per second and worker: a proxy on a core of its own handles about 60."""
 CLIENTS = 8
 START_SECONDS = 12.0
-"""Until every process has imported what it needs."""
+"""Seconds until every process has imported what it needs."""
 SETTLE_SECONDS = 3.0
 DATABASES = ("sqlite", "postgres")
 
 
 @dataclass(frozen=True)
 class Load:
-    """The work of one worker, and when all begin; ``rate`` None is as fast as it goes."""
+    """The work of one worker, and the common start time; ``rate`` None is as fast as possible."""
 
     database: str
     worker: int
@@ -86,7 +86,7 @@ class Figures:
 
 
 class Worker:
-    """A worker that drives a journal, and takes the times."""
+    """A worker that drives a journal, and records the times."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -116,14 +116,14 @@ class Worker:
         else:
             await self._paced(self._load.rate, ends)
         self._told.cpu = time.process_time() - cpu
-        await asyncio.sleep(SETTLE_SECONDS)  # what others wrote last is folded in
+        await asyncio.sleep(SETTLE_SECONDS)  # until the others' last writes are folded in
         await self._journal.close()
         await database.dispose()
         self._told.counters = counters.as_dict()
         return self._told
 
     def _watch(self) -> None:
-        """Take the times of what is folded in, and of waiting for the head of the log."""
+        """Record the times of folding in, and of waiting for the head of the log."""
         apply, advance = Engine.apply, log.advance
         told = self._told
 
@@ -172,7 +172,7 @@ def work(load: Load) -> Told:
 
 
 def measure(database: str, url: str, workers: int, seconds: float, rate: float | None) -> Figures:
-    """Measure so many workers at once, on a database that is there."""
+    """Measure so many workers at once, on an existing database."""
     begins = time.time() + START_SECONDS
     loads = [Load(url, worker, begins, seconds, rate) for worker in range(workers)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -184,7 +184,7 @@ def measure(database: str, url: str, workers: int, seconds: float, rate: float |
 
 
 def figures(database: str, told: Sequence[Told], seconds: float, *, is_paced: bool) -> Figures:
-    """Compute what the workers' times come to."""
+    """Compute the figures from the workers' times."""
     if any(here.acknowledged.keys() - each.folded.keys() for each in told for here in told):
         raise RuntimeError("the machine is too busy: a worker had not read the log at the end")
     requests = sum(len(each.acknowledged) for each in told)
@@ -258,7 +258,7 @@ def main() -> None:
 
 
 def line(found: Figures) -> str:
-    """Write the figures of one measurement, for people."""
+    """Format the figures of one measurement, for people."""
     stale = (
         ""
         if found.stale_median is None

@@ -1,4 +1,4 @@
-"""`messplus check`, `replay` and `profile`: what is asked before a change."""
+"""`messplus check`, `replay` and `profile`: the commands to run before a change."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from litellm_messplus.serving.checking import Checked
     from litellm_messplus.settings.serving import WatchSettings
 
-# `messplus check`: is this configuration one that the proxy would start with?
+# `messplus check`: would the proxy start with this configuration?
 
 
 def check(
@@ -52,7 +52,7 @@ def check(
 
 
 def _checked(found: "Checked") -> Iterator[Any]:
-    """Yield what was found: tables and lines."""
+    """Yield the findings: tables and lines."""
     from rich.table import Table
 
     for zoo in found.zoos:
@@ -80,7 +80,7 @@ def _watch(watch: "WatchSettings", unit: str) -> str:
     return f"of what is served as before, {100.0 * watch.sample:g} % is called unseen, {most}"
 
 
-# `messplus replay`: an option for each field of its plan, and what says where it goes.
+# `messplus replay`: an option for each field of its plan, and the options for its output.
 
 
 def planned(command: Callable[..., None]) -> Callable[..., None]:
@@ -101,7 +101,7 @@ def planned(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(kind: Any) -> Iterator[Parameter]:
-    """Yield a parameter for each field, those of a nested dataclass in its place."""
+    """Yield a parameter for each field; a nested dataclass is replaced by its own fields."""
     hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
         hint = hints[each.name]
@@ -169,7 +169,7 @@ def replay(
     plan: Plan,
 ) -> None:
     """Replay recorded requests through the router: at what cost would it have kept alpha?"""
-    # Before numpy is imported: its matrices are small here, and more threads only wait in turn.
+    # Before numpy is imported: its matrices are small here, and more threads only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from litellm_messplus.replay import encoders, experiment
     from litellm_messplus.replay.files import Joining

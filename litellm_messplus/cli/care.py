@@ -1,4 +1,4 @@
-"""`messplus verify`, `prune` and `import`: looking after the database of a proxy."""
+"""`messplus verify`, `prune` and `import`: maintenance of a proxy's database."""
 
 import asyncio
 import json
@@ -26,8 +26,8 @@ DryRun = Annotated[
 
 
 def read_engines(config: Path) -> "tuple[MessplusSettings, dict[str, Engine]]":
-    """Read a configuration as the proxy starts with it, with an engine for each of its zoos. Raises
-    ConfigurationError where it could not start."""
+    """Read a configuration as at the start of the proxy, with an engine for each of its zoos.
+    Raises ConfigurationError if the proxy could not start with it."""
     from litellm_messplus.upkeep.folding import fresh_engines
 
     settings, zoos = _read(config)
@@ -176,7 +176,7 @@ def prune(
     options.show(found, *pruning.render(found), as_json=as_json)
 
 
-# `messplus import`: what is known from elsewhere is put into the log.
+# `messplus import`: writes knowledge from elsewhere into the log.
 
 
 def import_(
@@ -306,7 +306,7 @@ def _taught(
     dry_run: bool,
     forget: bool,
 ) -> Sequence[Any]:
-    """Teach, or take back what was taught; returns what is to be shown."""
+    """Teach the lessons, or take back taught ones; returns what to show."""
     from litellm_messplus.upkeep import lessons
 
     pairs = [pair.partition("=") for pair in renames]

@@ -1,4 +1,4 @@
-"""`messplus status`, `requests`, `explain`, `certificate` and `ui`: what is looked at every day."""
+"""`messplus status`, `requests`, `explain`, `certificate` and `ui`: the commands of every day."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# `messplus status`: where does each promise stand, and at what cost?
+# `messplus status`: the state of each promise, and its cost.
 
 
 def status(
@@ -61,9 +61,9 @@ def status(
 
 
 def ask_proxy(url: str, key: str | None, window: int) -> "Status":
-    """Get what `GET /messplus/status` of a running proxy answers.
+    """Fetch `GET /messplus/status` of a running proxy.
 
-    Raises NoAnswerError where it answers something else, or not at all.
+    Raises NoAnswerError if the answer is anything else, or if there is none.
     """
     from litellm_messplus.status.report import Status
 
@@ -96,7 +96,7 @@ def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool
 
 
 def _print(found: "Status", *, full: bool) -> None:
-    """Print a line for each promise and alert, however long, and the tables where asked to."""
+    """Print a line for each promise and alert, of any length, and the tables if requested."""
     from rich.console import Console
 
     from litellm_messplus.runtime.terminal import show
@@ -113,7 +113,7 @@ def _print(found: "Status", *, full: bool) -> None:
         console.print("messplus status --full shows the tables")
 
 
-# `messplus requests` and `messplus explain`: what became of requests.
+# `messplus requests` and `messplus explain`: what happened to requests.
 
 
 def requests(
@@ -242,7 +242,7 @@ def certificate(
         raise MessplusError(f"--output: {error}") from error
 
 
-# `messplus ui`: a link to the page of a running proxy, which signs in whoever opens it first.
+# `messplus ui`: a link to the page of a running proxy, which signs in its first visitor.
 
 
 def ui(url: ProxyAddress = options.LOCAL, key: ProxyKey = None) -> None:
@@ -251,9 +251,9 @@ def ui(url: ProxyAddress = options.LOCAL, key: ProxyKey = None) -> None:
 
 
 def link(url: str, key: str) -> str:
-    """Make a one-time link. Raises NoAnswerError where the proxy gives none.
+    """Create a one-time link. Raises NoAnswerError if the proxy gives none.
 
-    The code stands behind the `#`, which browsers send to nobody: no log of a server has it.
+    The code is behind the `#`, which browsers do not send: no server logs it.
     """
     from litellm_messplus.inspecting.asking import (
         NoAnswerError,

@@ -1,4 +1,4 @@
-"""The `messplus` command and its sub-commands, in the order in which one meets them."""
+"""The `messplus` command and its sub-commands, in the order in which users need them."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the sub-command; what a user can mend is said in one line, with status 1."""
+        """Run the sub-command; an error that a user can fix is one line, with exit status 1."""
         try:
             return super().invoke(ctx)
         except MessplusError as error:

@@ -1,4 +1,4 @@
-"""Options that commands share: the history, a running proxy and a key of it, JSON."""
+"""Options shared by commands: the history, a running proxy and its key, JSON."""
 
 import json
 import os
@@ -34,9 +34,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON in place of the text.
 
 
 def find() -> str:
-    """Return the key of the environment, else of the file.
+    """Return the key from the environment, else from the file.
 
-    Raises MessplusError with what to do where there is neither.
+    Raises MessplusError, with what to do, if there is neither.
     """
     key = known()
     if key is None:
@@ -48,7 +48,7 @@ def find() -> str:
 
 
 def known() -> str | None:
-    """Return the key of the environment, else of the file, else None."""
+    """Return the key from the environment, else from the file, else None."""
     given = os.environ.get(VARIABLE)
     if given:
         return given
@@ -56,7 +56,7 @@ def known() -> str | None:
 
 
 def history(database: str | None, url: str | None = None) -> str:
-    """Return the database that is meant. Raises MessplusError where a proxy is given too."""
+    """Return the URL of the database to read. Raises MessplusError if a proxy is named too."""
     from litellm_messplus.status.build import default_database
 
     if database is not None and url is not None:
@@ -65,7 +65,7 @@ def history(database: str | None, url: str | None = None) -> str:
 
 
 def without_network() -> None:
-    """Have LiteLLM take prices from its own package: its import would ask the network for them."""
+    """Make LiteLLM read prices from its own package: its import would download them otherwise."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 

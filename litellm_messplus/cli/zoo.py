@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ModeOption(StrEnum):
-    """The modes that the option takes."""
+    """The modes that the option accepts."""
 
     WATCH = "watch"
     CANARY = "canary"
@@ -74,7 +74,7 @@ def _found(
 
 
 def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
-    """Yield what is to be said of one zoo."""
+    """Yield the lines on one zoo."""
     yield f"{found['zoo']}: {_mode(found)}"
     by = f"  {found['by']}" + (f", {found['at']}" if found["at"] else "")
     yield by + (f": {found['reason']}" if found["reason"] else "")
@@ -91,8 +91,8 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
 
 
 def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
-    """Yield the forecast of a change, and below it what then happened; nothing of one under which
-    no request was routed."""
+    """Yield the forecast of a change, followed by what then happened; nothing if no request was
+    routed after it."""
     if change["mode"] == ModeOption.WATCH:
         return
     if change["forecast"]:
@@ -106,7 +106,7 @@ def _mode(found: "Mapping[str, Any]") -> str:
 
 
 def mode_in_words(mode: str, share: float, before: str | None) -> str:
-    """Say how far a zoo is switched on, and what serves what it does not route."""
+    """Describe how far a zoo is switched on, and what serves the requests it does not route."""
     of = f" of {share:.3g}" if mode == ModeOption.CANARY else ""
     return f"{mode}{of}, before {before or 'nothing: no way back'}"
 

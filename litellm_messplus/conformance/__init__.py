@@ -1,1 +1,1 @@
-"""What every encoder and every head must do, to be run on yours as on ours (after river's)."""
+"""Conformance checks for every encoder and every head, yours and ours (after river's)."""

@@ -1,6 +1,6 @@
 """Checks of an encoder; `docs/encoders.md` shows how to run them on your own.
 
-Every check raises AssertionError with what was expected, or whatever the encoder raised.
+Every check raises AssertionError with what was expected, or the encoder's own exception.
 """
 
 import time
@@ -25,13 +25,13 @@ TEXTS = {
 }
 LAST = "And the last question: why is the sky blue?"
 TOLERANCE = 1e-4
-"""Share of the largest feature that the order of a batch's additions may change."""
+"""Share of the largest feature that the order of additions in a batch may change."""
 MILLISECONDS = 5.0
-"""No event loop may be held up for longer."""
+"""Longest time for which an event loop may be blocked."""
 
 
 def has_its_members(encoder: Encoder) -> None:
-    """Check for a name that fits the log's column, a dimension, and whether it is fast."""
+    """Check for a name that fits the log's column, a dimension, and ``is_fast``."""
     assert isinstance(encoder.name, str), f"name must be a str, is {encoder.name!r}"
     assert 0 < len(encoder.name) <= 255, "name must have 1 to 255 characters"
     assert type(encoder.dimension) is int, f"dimension must be an int, is {encoder.dimension!r}"
@@ -54,7 +54,7 @@ def accepts_no_texts(encoder: Encoder) -> None:
 
 def is_deterministic(encoder: Encoder) -> None:
     """Check that the same text has the same features, bit for bit, whatever was encoded in between;
-    and that what was returned is not written to again."""
+    and that returned arrays are not written to again."""
     for title, text in TEXTS.items():
         first = encoder.encode([text])
         kept = first.tobytes()
@@ -64,7 +64,7 @@ def is_deterministic(encoder: Encoder) -> None:
 
 
 def ignores_the_batch(encoder: Encoder) -> None:
-    """Check that row i depends on text i alone, as if it had been encoded by itself."""
+    """Check that row i depends on text i alone, as if encoded by itself."""
     texts = list(TEXTS.values())
     alone = np.concatenate([encoder.encode([text]) for text in texts])
     for order in (range(len(texts)), range(len(texts) - 1, -1, -1)):
@@ -93,7 +93,7 @@ def reads_short_conversations_whole(encoder: Encoder) -> None:
 
 
 def reads_the_last_turn_whole(encoder: Encoder) -> None:
-    """Check that the last turn is read whole, whatever came before, and counts in the features."""
+    """Check that the last turn is read whole, whatever precedes it, and affects the features."""
     for title, text in TEXTS.items():
         earlier = (Turn("system", "Be brief. " * 5_000), Turn("assistant", text))
         asked = [
@@ -106,8 +106,8 @@ def reads_the_last_turn_whole(encoder: Encoder) -> None:
 
 
 def reads_any_conversation(encoder: Encoder) -> None:
-    """Check that any conversation can be read: without turns, garbled, huge; that what was read can
-    be encoded, and that it is read the same a second time."""
+    """Check that any conversation can be read: without turns, garbled, huge; that the result can be
+    encoded, and that a second reading gives the same."""
     conversations = {"no turns": Conversation(())}
     for title, text in TEXTS.items():
         conversations[title] = Conversation((Turn("tool", text),), (text,))
@@ -119,7 +119,7 @@ def reads_any_conversation(encoder: Encoder) -> None:
 
 
 def is_as_fast_as_it_says(encoder: Encoder) -> None:
-    """Check that an encoder that runs in the event loop blocks it for 5 ms at most, on any
+    """Check that an encoder that runs in the event loop blocks it for at most 5 ms, on any
     prompt."""
     if not encoder.is_fast:
         return
@@ -143,7 +143,7 @@ CHECKS: tuple[Callable[[Encoder], None], ...] = (
 
 
 def check_same(encoder: Encoder, fresh: Encoder) -> None:
-    """Check that two encoders made alike have the same name and features, as after a restart."""
+    """Check that two encoders built alike have the same name and features, as after a restart."""
     assert fresh.name == encoder.name, f"a fresh one is named {fresh.name}, not {encoder.name}"
     texts = list(TEXTS.values())
     same = np.array_equal(fresh.encode(texts), encoder.encode(texts))
@@ -175,14 +175,14 @@ def _milliseconds(encoder: Encoder, conversation: Conversation) -> float:
     return (time.perf_counter() - started) * 1000.0
 
 
-# An encoder for tests, of this project and of others: features from a hash of the text.
+# An encoder for tests, in this project and in others: features from a hash of the text.
 
 
 class FakeEncoder:
-    """Numbers in [-1, 1) that mean nothing, and are the same everywhere for the same text.
+    """Meaningless numbers in [-1, 1), which are the same everywhere for the same text.
 
     ``delay_seconds`` is slept in every call of `encode`; a ``failure`` is raised there instead of
-    an answer, until it is set to None. ``batches`` tells how many texts each call was given.
+    an answer, until it is set to None. ``batches`` lists the number of texts of each call.
     """
 
     def __init__(

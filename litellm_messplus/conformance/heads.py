@@ -2,7 +2,7 @@
 
     check_head(lambda candidates, dimension: MyHead(candidates, dimension))
 
-Every check raises AssertionError with what was expected, or whatever the head raised.
+Every check raises AssertionError with what was expected, or the head's own exception.
 """
 
 import io
@@ -17,13 +17,13 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, Label
 
 MakeHead = Callable[[Sequence[str], int], Head]
-"""From candidates and a dimension to a head that has learned nothing; alike each time."""
+"""A constructor, from candidates and a dimension, of an untrained head; alike each time."""
 
 CANDIDATES = ("small-1.0", "vendor/medium", "ünï large")
 DIMENSION = 16
 LESSONS = 60
 REPEATED = 50
-"""Labels of one prompt and candidate that any head must have followed, dropout or not."""
+"""Labels of one prompt and candidate that any head must follow, with dropout or without."""
 HUGE = float(np.finfo(np.float32).max)
 
 SOUND = {
@@ -49,8 +49,8 @@ def has_its_members(make_head: MakeHead) -> None:
 
 
 def gives_a_probability_for_each_candidate(make_head: MakeHead) -> None:
-    """Check for one probability per named candidate, in their order, each a float in [0, 1]; before
-    and after learning."""
+    """Check for one probability per named candidate, in order, each a float in [0, 1]; before and
+    after learning."""
     for lessons in (0, LESSONS):
         head = _taught(make_head, lessons)
         asked = _prompt(7)
@@ -85,8 +85,8 @@ def learns_from_one_label(make_head: MakeHead) -> None:
 
 
 def follows_the_labels(make_head: MakeHead) -> None:
-    """Check that, after other lessons, labels of one kind move the prediction their way, over all
-    steps."""
+    """Check that, after other lessons, labels of one kind move the prediction towards them, over
+    all steps."""
     for satisfaction, sign in ((1.0, 1.0), (0.0, -1.0)):
         head = _taught(make_head)
         before = _one(head, CANDIDATES[1])
@@ -97,7 +97,7 @@ def follows_the_labels(make_head: MakeHead) -> None:
 
 
 def follows_a_revision(make_head: MakeHead) -> None:
-    """Check that second verdicts move the prediction from the first ones to themselves."""
+    """Check that second verdicts move the prediction from the first ones towards themselves."""
     for previous, satisfaction, sign in ((0.0, 1.0, 1.0), (1.0, 0.0, -1.0)):
         revised, kept = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
         for number in range(REPEATED):
@@ -109,7 +109,7 @@ def follows_a_revision(make_head: MakeHead) -> None:
 
 
 def weighs_the_labels(make_head: MakeHead) -> None:
-    """Check that a first label of less weight moves the prediction less, and one of no weight not
+    """Check that a first label of less weight moves the prediction less, and one of zero weight not
     at all."""
     moved = []
     for weight in (0.0, 0.3, 1.0):
@@ -122,8 +122,8 @@ def weighs_the_labels(make_head: MakeHead) -> None:
 
 
 def leaves_the_others_alone(make_head: MakeHead) -> None:
-    """Check that a candidate without a label keeps what is its own, bit for bit; what is shared may
-    change, and what belongs to the labelled one must."""
+    """Check that a candidate without a label keeps its own state, bit for bit; shared state may
+    change, and the labelled candidate's must."""
     head = _taught(make_head)
     for taught in CANDIDATES:
         before = {name: _bits(head.own(name)) for name in CANDIDATES}
@@ -138,7 +138,7 @@ def leaves_the_others_alone(make_head: MakeHead) -> None:
 
 
 def predicting_changes_nothing(make_head: MakeHead) -> None:
-    """Check that asking twice gives the same answer, and leaves the head as it was."""
+    """Check that predicting twice gives the same result, and leaves the head unchanged."""
     head = _taught(make_head)
     before = _bits(head.arrays())
     first, second = (head.predict(_prompt(5), CANDIDATES) for _ in range(2))
@@ -147,8 +147,8 @@ def predicting_changes_nothing(make_head: MakeHead) -> None:
 
 
 def is_deterministic(make_head: MakeHead) -> None:
-    """Check that the same labels in the same order make the same head, bit for bit, whatever others
-    do."""
+    """Check that the same labels in the same order make the same head, bit for bit, whatever other
+    heads do."""
     one, other = make_head(CANDIDATES, DIMENSION), make_head(CANDIDATES, DIMENSION)
     bystander = make_head(CANDIDATES, DIMENSION)
     _teach(one, 0, LESSONS)
@@ -160,8 +160,8 @@ def is_deterministic(make_head: MakeHead) -> None:
 
 
 def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
-    """Check that a saved and loaded head learns on exactly as the original does; and that they
-    share nothing."""
+    """Check that a saved and loaded head continues to learn exactly as the original does; and that
+    they share no memory."""
     whole, copy = _taught(make_head), make_head(CANDIDATES, DIMENSION)
     copy.load(_through_a_file(whole.arrays()))
     assert _bits(copy.arrays()) == _bits(whole.arrays()), "what is loaded must be what was saved"
@@ -176,8 +176,8 @@ def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
 
 
 def takes_candidates_in_and_out(make_head: MakeHead) -> None:
-    """Check that a candidate that comes stands behind the others and learns, that one that goes is
-    unknown, and that what is the others' own stays."""
+    """Check that an added candidate comes after the others and learns, that a removed one is
+    unknown, and that the others' own state stays."""
     head, (gone, *others) = _taught(make_head), CANDIDATES
     before = [_own(head, name) for name in CANDIDATES]
     head.add("newcomer")
@@ -198,7 +198,7 @@ def takes_candidates_in_and_out(make_head: MakeHead) -> None:
 
 
 def survives_extreme_features(make_head: MakeHead) -> None:
-    """Check that with zeros, and with the largest and smallest numbers there are, probabilities
+    """Check that with zeros, and with the largest and smallest possible numbers, probabilities
     stay probabilities, and the head can still learn."""
     for title, features in SOUND.items():
         head = _taught(make_head)
@@ -289,7 +289,7 @@ def _bits(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[str, tuple[int,
 
 
 def _own(head: Head, name: str) -> list[tuple[str, tuple[int, ...], bytes]]:
-    """Read what is a candidate's own, by whatever name: that may hold its place."""
+    """Read a candidate's own state, leaving out the names, which may hold its place."""
     return sorted(_bits(head.own(name)).values())
 
 

@@ -1,1 +1,1 @@
-"""Which prompts belong together, and what holding them on one deployment costs. Pure."""
+"""The grouping of prompts into conversations, and the cost of holding one at a deployment. Pure."""

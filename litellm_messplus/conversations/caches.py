@@ -1,4 +1,4 @@
-"""What the calls of a zoo usually find in prompt caches, and what staying with a model costs."""
+"""The share of prompts that calls find in prompt caches, and the cost of staying with a model."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN, RecentMean, expected
 from litellm_messplus.runtime.bounded import Bounded
 
-# What it costs to stay with a model: this call, and those that are still to come.
+# The cost of staying with a model: this call, and those still to come.
 #
-# now = this call, of which what is warm is read from the cache and the rest is written there hold
-# = now + R calls that each read the prompt so far, write what it grew by, and answer
+# now = this call: its warm part is read from the cache, and the rest is written there
+# hold = now + R calls that each read the prompt so far, write its growth, and answer
 #
-# R is how many calls usually follow. A call elsewhere finds nothing warm, so switching is in
+# R is the usual number of calls to follow. A call elsewhere finds nothing warm, so switching is in
 # ``now``; that a long session makes a cheap model cheaper still is in R.
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A call that is to be made: its prompt, what each later prompt will have more, the answer.
+    """A planned call: its prompt, the ``growth`` of each later prompt in tokens, and the answer.
     ``unmarked`` tokens at the prompt's end are not stored: they come after what the client marked
-    for the cache. ``seconds`` are how long it takes."""
+    for the cache. ``seconds`` is its duration."""
 
     prompt_tokens: float
     growth: float
@@ -31,9 +31,8 @@ class Turn:
 
 
 def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> float:
-    """Compute the cost of this call at a deployment that has so many tokens of its prompt in its
-    cache, and stores that ``share`` of the others: none where clients mark nothing for the
-    cache."""
+    """Compute the cost of this call at a deployment that has ``warm_tokens`` of its prompt in its
+    cache, and stores a ``share`` of the other tokens: 0 if clients mark nothing for the cache."""
     cached = min(warm_tokens, turn.prompt_tokens)
     is_cached = turn.prompt_tokens >= price.cached_from
     others = max(turn.prompt_tokens - cached - turn.unmarked, 0.0)
@@ -49,8 +48,8 @@ def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> flo
 def hold(
     price: Price, turn: Turn, warm_tokens: float, remaining: float, share: float = 1.0
 ) -> float:
-    """Compute the cost of this call and of the ``remaining`` ones, all there. Each finds that
-    ``share`` of the prompt before it in the cache."""
+    """Compute the cost of this call and of the ``remaining`` ones at one deployment. Each finds
+    that ``share`` of the preceding prompt in the cache."""
     average = turn.prompt_tokens + turn.growth * (remaining + 1.0) / 2.0
     later = price.within(average)
     stored = share if average >= price.cached_from else 0.0
@@ -64,41 +63,41 @@ def hold(
     return now(price, turn, warm_tokens, share) + remaining * each
 
 
-# The estimates that a policy is told: in the unit in which alpha counts.
+# The estimates for a policy, in the unit in which alpha counts.
 
 
 def per_request(held: float, remaining: float) -> float:
-    """Divide the cost over the requests, the coming ones included: where alpha counts requests."""
+    """Divide the cost over this request and the remaining ones: if alpha counts requests."""
     return held / (1.0 + remaining)
 
 
 def per_conversation(held: Sequence[float], typical: Sequence[float]) -> list[float]:
-    """Divide what a conversation costs with each model by what it costs on average: where alpha
-    counts conversations. Long ones cost more with every model, and at plain costs would be
-    left to the cheapest: they are the ones that are then not satisfied.
+    """Divide the cost of a conversation with each model by its average over the models: if alpha
+    counts conversations. Long ones cost more with every model, and at plain costs would be left to
+    the cheapest: they would be the unsatisfied ones.
 
-    ``typical`` is what an average conversation costs with each; so the unit is its own.
+    ``typical`` is the cost of an average conversation with each model, and sets the unit.
     """
     average = sum(held) / len(held)
     scale = sum(typical) / len(typical)
     return [scale * cost / average if average > 0.0 else 0.0 for cost in held]
 
 
-# How many calls are still to come.
+# The number of calls still to come.
 
 BUCKETS = 12
-"""Powers of two: from 2,048 calls on, all are in one."""
+"""Powers of two: from 2,048 calls on, all share one."""
 
 
 class Remaining:
-    """Calls that followed after the k-th of a line, as running means by the logarithm of k, for
-    each candidate: a small model may need 12 calls where a large one needs 47."""
+    """Numbers of calls that followed the k-th of a line, as running means by the logarithm of k,
+    per candidate: a small model may need 12 calls where a large one needs 47."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._means = {name: [RecentMean(0.0) for _ in range(BUCKETS)] for name in candidates}
 
     def meet(self, candidates: Collection[str]) -> None:
-        """Have these candidates: new ones know nothing, and those that are not among them are
+        """Set the candidates: new ones start without data, and those no longer named are
         forgotten."""
         own = self._means
         self._means = {
@@ -106,8 +105,8 @@ class Remaining:
         }
 
     def ended(self, candidate: str, calls: int, first: int = 1) -> None:
-        """Learn from a line that ended after so many calls, from the ``first`` of them on served by
-        the candidate."""
+        """Learn from a line that ended after so many ``calls``, the candidate having served from
+        the ``first`` of them on."""
         for bucket, mean in enumerate(self._means[candidate]):
             from_, to = max(2**bucket, first), calls
             if bucket < BUCKETS - 1:
@@ -116,8 +115,8 @@ class Remaining:
                 mean.add(calls - (from_ + to) / 2.0)
 
     def after(self, calls: int) -> dict[str, float]:
-        """Estimate for every candidate how many calls follow after so many. For one that has not
-        come as far, the others tell; before any has, as many again follow."""
+        """Estimate how many calls follow after so many, per candidate. A candidate that has not
+        come as far gets the mean of the others; without any data, as many again follow."""
         bucket = min(max(calls, 1).bit_length() - 1, BUCKETS - 1)
         means = [own[bucket] for own in self._means.values()]
         if not any(mean.count for mean in means):
@@ -128,20 +127,20 @@ class Remaining:
 # What the calls of a zoo usually find in their caches, and how its lines usually grow.
 #
 # Running means of one worker, from the calls that it served: they are no part of the log's fold,
-# as what is warm itself is not, for both are gone within minutes.
+# nor is the state of the caches, since both are gone within minutes.
 
 DEPLOYMENTS = 1_000
-"""Deployments whose hits are remembered, those used last."""
+"""Number of deployments whose hits are remembered, the most recently used."""
 STEP = 0.05
-"""Step to which the usual part of a cost is rounded: where it changes, the plan over recent prompts
-is worked out anew."""
+"""Step to which the usual part of a cost is rounded: when it changes, the plan over recent prompts
+is recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The outlook of a request at a candidate: it finds ``warm`` tokens of its prompt there, the
-    ``share`` of the others is stored, and ``remaining`` calls follow, each with a prompt that is
-    ``growth`` tokens longer."""
+    """The outlook of a request at a candidate: ``warm`` tokens of its prompt are in the cache, a
+    ``share`` of the others is stored, and ``remaining`` calls follow, each prompt ``growth`` tokens
+    longer than the one before."""
 
     warm: float = 0.0
     share: float = 0.0
@@ -151,14 +150,14 @@ class Ahead:
     def cost(
         self, price: Price, prompt_tokens: float, completion_tokens: float, seconds: float
     ) -> float:
-        """Expect the cost of a request, in the mean over it and those that come after it."""
+        """Return the expected cost of a request, as the mean over it and those that follow it."""
         turn = Turn(prompt_tokens, self.growth, completion_tokens, seconds=seconds)
         return per_request(hold(price, turn, self.warm, self.remaining, self.share), self.remaining)
 
 
 class Habits:
-    """The running means of one zoo. Before it has seen a call, it expects what a router without
-    them would: nothing is warm, and nothing comes after."""
+    """The running means of one zoo. Before the first call, they give what a router without them
+    would assume: nothing is warm, and nothing follows."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._hits: Bounded[str, Hits] = Bounded(DEPLOYMENTS)
@@ -171,7 +170,7 @@ class Habits:
         self._ended = 0
 
     def meet(self, candidates: Collection[str]) -> None:
-        """Have these candidates, where they are others than before: models come and go."""
+        """Set the candidates if they have changed: models come and go."""
         if len(candidates) == len(self._cold) and all(name in self._cold for name in candidates):
             return
         for means in (self._cold, self._stored, self._paid):
@@ -182,24 +181,24 @@ class Habits:
         self._remaining.meet(candidates)
 
     def __len__(self) -> int:
-        """Count the deployments that are remembered."""
+        """Count the remembered deployments."""
         return len(self._hits)
 
     def share_found(self, deployment: str) -> float:
-        """Return the share that a deployment finds of what it had read before."""
+        """Return the share of previously read tokens that a deployment finds in its cache."""
         found = self._hits.get(deployment)
         return 1.0 if found is None else found.share
 
     def tokens_since(self, characters: int) -> float:
-        """Expect how many tokens a line has grown by. A whole prompt has others too, of the
-        descriptions of its tools, which tell nothing of that."""
+        """Estimate by how many tokens a line has grown. A ratio from whole prompts would be off by
+        the tokens of the tool descriptions."""
         return characters / self._density.value
 
     def called(
         self, place: Place, deployment: str, usage: Usage, price: Price, *, expected: float | None
     ) -> None:
-        """Learn from a call of the line's candidate. ``expected`` are the tokens that the call
-        before it there had read, where they were still warm; None where nothing was."""
+        """Learn from a call of the line's candidate. ``expected`` is the number of tokens that the
+        previous call there had read, if they were still warm; None if nothing was."""
         line, name = place.line, place.line.candidate
         if name is None or name not in self._cold or usage.prompt_tokens <= 0:
             return
@@ -219,21 +218,21 @@ class Habits:
             self._paid[name].add(price.of_usage(usage) / plain)
 
     def ended(self, line: Line) -> None:
-        """Learn how long a line was that nobody goes on with."""
+        """Learn the length of a line that is no longer continued."""
         if line.candidate in self._cold:
             self._ended += 1
             self._remaining.ended(str(line.candidate), line.requests, line.held_from)
 
     def usual_part(self, candidate: str) -> float:
-        """Return the part of the cost without a cache that calls usually cost."""
+        """Return the usual cost of calls as a share of their cost without a cache."""
         paid = self._paid[candidate]
         return STEP * round(paid.value / STEP) if paid.count else 1.0
 
     def ahead(
         self, candidates: Sequence[str], warm: Mapping[str, float], line: Line, tokens: float
     ) -> dict[str, Ahead]:
-        """Expect what a request of so many tokens finds at each candidate. Of a line that begins,
-        what all prompts begin with may be warm, and nothing is taken to come after, before lines
+        """Estimate what a request of so many tokens finds at each candidate. For a new line, the
+        beginning that all prompts share may be warm, and no calls are assumed to follow until lines
         have ended."""
         calls = max(line.requests, 1)
         knows = self._ended > 0 or calls > 1

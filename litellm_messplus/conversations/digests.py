@@ -1,4 +1,4 @@
-"""A prompt as a chain of digests: of all of it, and of each beginning that was asked before."""
+"""A prompt as a chain of digests: of the whole, and of each beginning that was a prompt before."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from itertools import islice, takewhile
 from litellm_messplus.prediction.encoder import Conversation, Turn
 
 DIGEST = 16
-"""Bytes: two of a trillion beginnings are the same with a probability of 1 in 10^15."""
+"""Bytes: two of a trillion beginnings collide with a probability of 1 in 10^15."""
 LOOK_UPS = 64
-"""Beginnings of a prompt that are looked up, the longest: an earlier one is not known again."""
+"""Number of beginnings of a prompt that are looked up, the longest: earlier ones are not found."""
 
 Digest = bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The part of a prompt that was there when an answer was asked for: so many ``turns`` and
+    """The part of a prompt that was the prompt of an earlier answer: its number of ``turns`` and
     ``characters``, up to a turn of the assistant."""
 
     digest: Digest
@@ -28,9 +28,9 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A prompt, ``whole``, its ``longest`` beginning, None of a first question, and those that are
-    ``shorter``, the longest first. Nearly always the longest is known: the others are worked out
-    when they are asked for."""
+    """A ``whole`` prompt, its ``longest`` beginning (None for a first question), and the
+    ``shorter`` ones, the longest first. The longest is nearly always known, so the others are
+    computed on demand."""
 
     whole: Beginning
     longest: Beginning | None
@@ -44,24 +44,24 @@ class Chain:
 
 
 class Digests:
-    """Keyed: without the key nobody can guess a short prompt from its digest."""
+    """Keyed digests: without the key, a short prompt cannot be guessed from its digest."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def of_text(self, scope: Iterable[str], text: str) -> Digest:
-        """Hash an id or an answer, which means something within its scope alone."""
+        """Hash an id or an answer, which is meaningful within its scope only."""
         digest = blake2b(key=self._key, digest_size=DIGEST)
         for part in (*scope, text):
             digest.update(_framed(part))
         return digest.digest()
 
     def of_answer(self, text: str) -> Digest:
-        """Hash the words of an answer, without the spaces around them, which clients strip."""
+        """Hash the text of an answer, without the surrounding spaces, which clients strip."""
         return self.of_text((), text.strip())
 
     def of_answer_after(self, conversation: Conversation, beginning: Beginning) -> Digest:
-        """Hash the answer that a prompt has there, which may be several turns of the assistant."""
+        """Hash the answer in a prompt after a beginning; it may be several assistant turns."""
         following = conversation.turns[beginning.turns :]
         own = takewhile(lambda turn: turn.role == "assistant", following)
         return self.of_answer("\n".join(turn.text for turn in own))
@@ -80,18 +80,18 @@ class Digests:
 
 
 def _framed(text: str) -> bytes:
-    """Put its length before a text, so that no two sequences of parts read alike."""
+    """Put its length before a text, so that no two sequences of parts have the same bytes."""
     return _encoded(f"{len(text)}:{text}")
 
 
 def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # clients send halves of surrogates too
+    return text.encode("utf-8", "surrogatepass")  # clients also send lone surrogates
 
 
 def _beginnings(
     digest: blake2b, conversation: Conversation, places: Iterable[int]
 ) -> list[Beginning]:
-    """Hash the turns on from the tools, up to each of the places in turn."""
+    """Hash the turns after the tools, up to each of the places in turn."""
     turns, characters = conversation.turns, sum(map(len, conversation.tools))
     found: list[Beginning] = []
     done = 0
@@ -108,14 +108,14 @@ def _beginnings(
 
 
 def _shorter(begun: blake2b, conversation: Conversation) -> list[Beginning]:
-    """Hash the beginnings that are looked up after the longest, the longest of them first."""
+    """Hash the beginnings to look up after the longest, in order of falling length."""
     places = [*islice(_answers(conversation.turns), 1, LOOK_UPS)]
     return _beginnings(begun.copy(), conversation, places[::-1])[::-1]
 
 
 def _answers(turns: Sequence[Turn]) -> Iterator[int]:
-    """Yield where the assistant begins to speak, after somebody else, the last one first: an answer
-    may be several turns."""
+    """Yield the places where the assistant begins to speak after another role, the last one first:
+    an answer may be several turns."""
     for place in range(len(turns) - 1, 0, -1):
         if turns[place].role == "assistant" != turns[place - 1].role:
             yield place

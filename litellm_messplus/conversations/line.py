@@ -1,12 +1,12 @@
-"""What is asked and told of lines and conversations.
+"""The data of lines and conversations.
 
-A *line* is one prompt that grows, with what is warm of it at the deployments. A *conversation* is
-what one label settles: the line that began it, and all that branched from it, were asked again or
-compacted, or have its session. Both are named by the request that began them.
+A *line* is one growing prompt, with the part of it that is warm at each deployment. A
+*conversation* is what one label settles: the line that began it, and all lines that branched from
+it, repeated or compacted it, or share its session. Both are named by the request that began them.
 
-`Lines` of `lines.py` is asked where a request stands before it is decided (`find`), and told who
-answers (`called`) and what became of it (`ended`). For the log, a place has the conversation's and
-the line's names, the prefix, and the turn.
+`Lines` of `lines.py` finds the place of a request before the decision (`find`), and is notified of
+the deployment that answers (`called`) and of the outcome (`ended`). The log records a place by the
+names of its conversation and line, the prefix, and the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,21 +18,21 @@ from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.costs.usage import RecentMean
 from litellm_messplus.prediction.encoder import Conversation
 
-# What a deployment has of a line in its prompt cache, and so what it will read at a discount.
+# The part of a line that is in a deployment's prompt cache, and so is read at a discount.
 
 CACHE_SECONDS = 300.0
-"""How long a provider keeps what is not read again, unless it says otherwise."""
+"""Time for which a provider keeps a prompt that is not read again, unless it states another."""
 HOUR_SECONDS = 3_600.0
-"""The same, where the request paid for an hour."""
+"""The same, if the request paid for an hour."""
 VLLM_SECONDS = 600.0
-"""Seconds that a vLLM server keeps it, whose cache forgets by use and not by time: a guess."""
+"""The same at a vLLM server, whose cache evicts by use and not by time: a guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """The cache of one line at one deployment: ``tokens`` of a prompt of so many ``characters``
-    that its last call left there at ``at``, for ``seconds``. ``read`` is how many tokens that call
-    read, None where ``tokens`` are what was reported and not estimated of it."""
+    """The cache of one line at one deployment: the ``tokens`` of a prompt of ``characters`` that
+    its last call left there at time ``at``, for ``seconds``. ``read`` is the number of tokens that
+    call read, None if ``tokens`` were reported and not estimated from it."""
 
     tokens: float
     characters: int
@@ -41,15 +41,15 @@ class Warm:
     read: float | None = None
 
     def tokens_at(self, now: float, price: Price) -> float:
-        """Estimate the tokens that a call now would find: none after the time, none where the
-        prompt is too short to be cached."""
+        """Estimate the tokens that a call now would find: 0 after the time, and 0 if the prompt is
+        too short to be cached."""
         is_there = now - self.at <= self.seconds and self.tokens >= price.cached_from
         return self.tokens if is_there else 0.0
 
 
 class Hits:
-    """The share that one deployment found in its cache of what it had read before. All, before it
-    has shown otherwise."""
+    """The share of previously read tokens that one deployment found in its cache; 1 until calls
+    show otherwise."""
 
     def __init__(self) -> None:
         self._share = RecentMean(1.0)
@@ -59,7 +59,7 @@ class Hits:
         return self._share.value
 
     def observe(self, expected_tokens: float, cached_tokens: float) -> None:
-        """Learn from a call whose prompt began with a prompt that it had, of so many tokens."""
+        """Learn from a call whose prompt began with an earlier prompt of so many tokens."""
         if expected_tokens > 0.0:
             self._share.add(min(cached_tokens / expected_tokens, 1.0))
 
@@ -73,8 +73,8 @@ def warm_after(
     share: float = 1.0,
     seconds: float = CACHE_SECONDS,
 ) -> Warm:
-    """Estimate what a call leaves at its deployment: what it read from the cache and wrote there,
-    where writes are reported, which is where they are charged; else that share of its prompt."""
+    """Estimate what a call leaves at its deployment: the tokens that it read from and wrote to the
+    cache, if writes are reported, which they are if charged; else a ``share`` of its prompt."""
     if usage.written_tokens > 0 or price.written_surcharge > 0.0:
         kept = HOUR_SECONDS if usage.hour_tokens > 0 else seconds
         return Warm(float(usage.cached_tokens + usage.written_tokens), characters, at, kept)
@@ -83,7 +83,7 @@ def warm_after(
 
 
 def shared(warm: Warm, characters: int) -> Warm:
-    """Estimate what of it a prompt finds that has only its first characters in common."""
+    """Estimate the part of it that a prompt finds which shares only its first ``characters``."""
     if characters >= warm.characters:
         return warm
     part = characters / warm.characters
@@ -91,11 +91,11 @@ def shared(warm: Warm, characters: int) -> Warm:
     return replace(warm, tokens=warm.tokens * part, characters=characters, read=read)
 
 
-# Lines, and what is asked of them.
+# Lines, and the data of a request to find its line.
 
 
 class Joined(StrEnum):
-    """The sign that told that a prompt belongs to a conversation."""
+    """The sign by which a prompt was matched to a conversation."""
 
     NEW = "new"
     PREFIX = "prefix"
@@ -105,13 +105,12 @@ class Joined(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """One prompt that grows. ``tip`` is the digest of its newest form, ``requests`` counts them.
-    ``candidate`` and ``deployment`` are who answered last, None before the first answer; ``warm``
-    is what the deployments have in their caches, by deployment. The candidate serves since the
-    request of number ``held_from``; ``is_answered`` where its last request was. ``prompt_tokens``
-    and ``characters`` are of the newest prompt that was answered, ``stored`` is the share that was
-    written of what was not cached of it, None where nobody says. It ``went_up`` where trouble has
-    broken its hold."""
+    """One growing prompt. ``tip`` is the digest of its newest form, ``requests`` counts its forms.
+    ``candidate`` and ``deployment`` answered last, None before the first answer; ``warm`` holds the
+    state of the caches, by deployment. The candidate has served since the request of number
+    ``held_from``; ``is_answered`` if the last request was. ``prompt_tokens`` and ``characters`` are
+    those of the newest answered prompt, ``stored`` is the share of its uncached tokens that was
+    written, None if unknown. ``went_up`` if trouble has broken its hold."""
 
     name: str
     conversation: str
@@ -129,7 +128,7 @@ class Line:
     went_up: bool = False
 
     def branched(self, own: "Line", characters: int) -> None:
-        """Give a line that has its first characters in common what holds for both."""
+        """Copy to a line that shares the first characters what holds for both."""
         own.candidate, own.deployment = self.candidate, self.deployment
         own.warm = {name: shared(warm, characters) for name, warm in self.warm.items()}
         own.prompt_tokens, own.characters = self.prompt_tokens, self.characters
@@ -138,10 +137,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request. ``ids`` reads those in its prompt that an answer gave (of tool calls), in their
-    order: asked only where the words do not tell, for it takes as long as they do. ``session`` is
-    None where nobody named one. ``continues`` is the id of the answer that it goes on from without
-    repeating what was said; None of a whole prompt."""
+    """One request. ``ids`` reads the ids (of tool calls) in its prompt that earlier answers gave,
+    in order: called only if the text does not decide, since it takes as long. ``session`` is None
+    if the client named none. ``continues`` is the id of the answer that it continues without
+    repeating the conversation; None for a whole prompt."""
 
     request_id: str
     zoo: str
@@ -153,16 +152,16 @@ class Asked:
 
     @property
     def scope(self) -> tuple[str, str]:
-        """Within which prompts, ids and sessions are the same."""
+        """The scope, a zoo and a key, within which prompts, ids and sessions are matched."""
         return self.zoo, self.key
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a request. ``line`` is its own from now on; ``parent`` is the line that it came
-    from, None where it grew or is the first. ``prefix`` counts the ``characters`` of the prompt
-    that were asked before in either. ``is_again`` where all of them were. ``turn`` is the request's
-    number in its line, from 1. It ``has_answers`` where the assistant speaks in the prompt."""
+    """The place of a request. ``line`` is its own from now on; ``parent`` is the line it branched
+    from, None if it extends the line or is the first. ``prefix`` is the number of ``characters`` of
+    the prompt that were sent before in either. ``is_again`` if all of them were. ``turn`` is its
+    number in the line, from 1. ``has_answers`` if the prompt has turns of the assistant."""
 
     line: Line
     joined: Joined
@@ -178,8 +177,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A request that another worker served, as the log tells of it: its line, its ``prompt``, its
-    number there, who answered, and what that one has in its cache since."""
+    """A request that another worker served, as the log records it: its line, its ``prompt``, its
+    number there, the deployment that answered, and what that one has in its cache since."""
 
     line: str
     conversation: str

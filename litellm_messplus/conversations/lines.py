@@ -1,10 +1,10 @@
-"""Lines and conversations, told from earlier prompts without their words.
+"""Lines and conversations, recognised from earlier prompts without storing their text.
 
-A prompt belongs where it begins with what was asked before: with the whole prompt of an earlier
-request of the same zoo and key. Where such prompts are of several conversations (many may ask the
-same first question), the ids in it, its session, or the earlier answer must tell which one; where
-they do not, it begins a conversation of its own: none is joined falsely. Only a known beginning
-proves that a cache is warm.
+A prompt belongs to the line whose prompt it begins with: the whole prompt of an earlier request of
+the same zoo and key. If such prompts belong to several conversations (many clients may ask the same
+first question), the ids in it, its session, or the earlier answer must decide between them; if they
+do not, it begins a conversation of its own: none is joined falsely. Only a known beginning proves
+that a cache is warm.
 """
 
 from collections import OrderedDict, deque
@@ -14,12 +14,12 @@ from typing import Generic, TypeVar
 from litellm_messplus.conversations.digests import Beginning, Chain, Digest, Digests
 from litellm_messplus.conversations.line import Asked, Joined, Line, Place, Told, Warm
 
-# What digests lead to, in bounded memory: the oldest are forgotten.
+# The owners of digests, in bounded memory: the oldest are forgotten.
 
 POINTS = 100_000
-"""Digests that are remembered, the newest: 3,000 agents' sessions of 30 requests."""
+"""Number of digests remembered, the newest: 3,000 agents' sessions of 30 requests."""
 OWNERS = 8
-"""Owners of one digest, the newest: so many ask the same without being mixed up."""
+"""Owners of one digest, the newest: so many may send the same prompt without being mixed up."""
 
 Owner = TypeVar("Owner")
 
@@ -36,7 +36,7 @@ class _Point(Generic[Owner]):
 
 
 class Points(Generic[Owner]):
-    """The owners of at most ``most`` digests; each is as new as its newest owner, and has few."""
+    """The owners of at most ``most`` digests, ``OWNERS`` each; a digest is as new as its newest."""
 
     def __init__(self, most: int = POINTS) -> None:
         self._most = most
@@ -47,7 +47,7 @@ class Points(Generic[Owner]):
         return len(self._order)
 
     def add(self, digest: Digest, owner: Owner) -> None:
-        """Remember an owner, and forget the oldest digest where they are too many."""
+        """Remember an owner, and forget the oldest digest if there are too many."""
         before = self._newest.get(digest)
         if before is not None and before.owner is owner:
             return
@@ -60,13 +60,13 @@ class Points(Generic[Owner]):
             del self._newest[self._order.popleft()]
 
     def answered(self, digest: Digest, owner: Owner, answer: Digest) -> None:
-        """Remember what the owner got there; nothing where it is forgotten."""
+        """Remember the answer that an owner got there; do nothing if the owner is forgotten."""
         for point in self._of(digest):
             if point.owner is owner:
                 point.answer = answer
 
     def owners(self, digest: Digest, answer: Digest | None = None) -> list[Owner]:
-        """List the owners, the newest last; where an answer is given, only those that got it."""
+        """List the owners, the newest last; if an answer is given, only those that got it."""
         found = [p.owner for p in self._of(digest) if answer is None or p.answer == answer]
         return found[::-1]
 
@@ -85,21 +85,21 @@ class Points(Generic[Owner]):
 # The lines themselves.
 
 LINES = 20_000
-"""Lines that are remembered, those used last."""
+"""Number of lines remembered, the most recently used."""
 UNUSED_SECONDS = 7_200.0
 """Seconds after which an unused line is forgotten: no provider's cache is warm for longer."""
 SWEPT = 16
-"""Unused lines that are forgotten at one request, so that none waits for many."""
+"""Unused lines forgotten per request, so that no request waits for many."""
 WARM = 8
-"""Deployments whose caches are remembered of one line, those called last."""
+"""Deployments whose caches are remembered per line, the most recently called."""
 IDS = 64
-"""Ids of a prompt that are looked up, and of an answer that are remembered: the newest."""
+"""Ids looked up per prompt, and remembered per answer: the newest."""
 
 
 class Lines:
     """The lines of one worker. ``key`` is secret and the same for all workers on a database;
-    ``now`` is in seconds, of any clock that does not run back. ``forgotten`` is told of each line
-    that nobody goes on with, and ``elsewhere`` is asked for a prompt that is not known here."""
+    ``now`` is in seconds, of any monotonic clock. ``forgotten`` is called with each line that is
+    no longer continued, and ``elsewhere`` with a prompt that is not known here."""
 
     def __init__(
         self,
@@ -126,11 +126,11 @@ class Lines:
 
     @property
     def points(self) -> int:
-        """Digests of prompts, of ids and of sessions that are remembered."""
+        """The number of digests of prompts, ids and sessions remembered."""
         return len(self._prompts) + len(self._ids) + len(self._sessions)
 
     def find(self, asked: Asked, now: float) -> Place:
-        """Tell where a request stands, and remember its prompt."""
+        """Find the place of a request, and remember its prompt."""
         self._sweep(now)
         chain = self._digests.chain(asked.scope, asked.conversation)
         continued = self._of_continued(asked)
@@ -148,7 +148,7 @@ class Lines:
         return place
 
     def called(self, line: Line, candidate: str | None, deployment: str) -> None:
-        """Tell who answers, before the end is known: the next request may come first."""
+        """Record who answers, before the outcome is known: the next request may come first."""
         if line.candidate != candidate:
             line.held_from = max(line.requests, 1)
         line.candidate, line.deployment = candidate, deployment
@@ -162,8 +162,8 @@ class Lines:
         ids: Sequence[str] = (),
         warm: Warm | None = None,
     ) -> None:
-        """Tell what became of a request: the answer as the next prompt will hold it (tool calls
-        too), the ids that it gave, and what the deployment that answered has now in its cache."""
+        """Record the outcome of a request: the answer as the next prompt will contain it (with tool
+        calls), the ids that it gave, and what the deployment that answered now has in its cache."""
         place.line.is_answered = True
         if warm is not None:
             _keep_warm(place.line, deployment, warm)
@@ -173,8 +173,8 @@ class Lines:
             self._ids.add(self._digests.of_text(place.scope, name), place.line)
 
     def learn(self, told: Told, now: float) -> None:
-        """Learn where a line stands that another worker served; one that this worker knows as far
-        is left as it is."""
+        """Learn the state of a line that another worker served; a line that this worker knows as
+        far is left as it is."""
         line = self._lines.get(told.line)
         if line is None:
             line = Line(told.line, told.conversation, told.prompt, now)
@@ -190,7 +190,7 @@ class Lines:
         _learn_warm(line, told)
 
     def _look_elsewhere(self, asked: Asked, longest: Beginning | None, now: float) -> None:
-        """Learn who answered just before, where another worker was asked."""
+        """Learn who answered just before, if another worker got that request."""
         if longest is None or self._known(self._prompts.owners(longest.digest)):
             return
         told = self._elsewhere(asked, longest.digest)
@@ -198,11 +198,11 @@ class Lines:
             self.learn(told, now)
 
     def _by_prefix(self, asked: Asked, chain: Chain) -> tuple[Line, Beginning] | None:
-        """Find the line with which it has most in common, and what; None where none is known, or
-        where several conversations are and nothing tells which."""
+        """Find the line that shares the longest beginning, and that beginning; None if none is
+        known, or if several conversations share it and nothing decides between them."""
         whole, longest = chain.whole, chain.longest
         if longest is None:
-            return None  # many ask the same first question: alone it tells nothing
+            return None  # many ask the same first question: alone it is no evidence
         if self._is_again(whole, longest):
             again = self._one_of(asked, whole)
             return None if again is None else (again, whole)
@@ -214,7 +214,7 @@ class Lines:
 
     def _is_again(self, whole: Beginning, before: Beginning) -> bool:
         """Tell whether only a line that had come as far can be meant: another that ends just before
-        may now come as far for the first time."""
+        may be coming as far for the first time."""
         owners = self._known(self._prompts.owners(whole.digest))
         here = {line.conversation for line in owners}
         ends = self._known(self._prompts.owners(before.digest))
@@ -222,8 +222,8 @@ class Lines:
         return bool(here) and rivals <= here
 
     def _one_of(self, asked: Asked, beginning: Beginning) -> Line | None:
-        """Find the line that asked this: the newest where all are of one conversation, or of the
-        one that the ids, the session or the answer tell."""
+        """Find the line of this prompt: the newest if all are of one conversation, else that of the
+        conversation that the ids, the session or the answer indicate."""
         owners = self._known(self._prompts.owners(beginning.digest))
         if len(_conversations(owners)) > 1:
             owners = self._told(asked, beginning, owners)
@@ -236,12 +236,12 @@ class Lines:
                 return named
         answer = self._digests.of_answer_after(asked.conversation, beginning)
         given = self._known(self._prompts.owners(beginning.digest, answer))
-        # Of those that got this very answer, one that has not gone on yet goes on now.
+        # Of those that got this very answer, one that has not been continued is continued now.
         return [line for line in given if line.tip == beginning.digest] or given
 
     def _of_ids(self, asked: Asked) -> Line | None:
-        """Find the line whose answer gave the newest id that is known. One that several
-        conversations got, as from models that number their calls, tells nothing."""
+        """Find the line whose answer gave the newest known id. An id that several conversations
+        got, as from models that number their calls, is no evidence."""
         for name in reversed(asked.ids()[-IDS:]):
             owners = self._known(self._ids.owners(self._digests.of_text(asked.scope, name)))
             if len(_conversations(owners)) == 1:
@@ -249,7 +249,7 @@ class Lines:
         return None
 
     def _of_continued(self, asked: Asked) -> Line | None:
-        """Find the line whose answer the request goes on from without repeating what was said."""
+        """Find the line of the answer that the request continues without repeating the prompt."""
         if asked.continues is None:
             return None
         named = self._digests.of_text(asked.scope, asked.continues)
@@ -263,7 +263,7 @@ class Lines:
         return owners[-1] if owners else None
 
     def session_digest(self, named: str) -> str:
-        """Return what the log has of a session that a client named: 32 hexadecimal digits."""
+        """Return the logged digest of a session that a client named: 32 hexadecimal digits."""
         return self._digests.of_text(("session",), named).hex()
 
     def _session(self, asked: Asked) -> Digest:
@@ -272,7 +272,7 @@ class Lines:
     def _joined(
         self, asked: Asked, whole: Beginning, line: Line, known: Beginning, now: float
     ) -> Place:
-        """Place it in the line that it makes longer, or in a new one that has its beginning."""
+        """Place a request in the line that it extends, or in a new one with the same beginning."""
         grows = known is not whole and line.tip == known.digest
         own = line if grows else _new(asked, line.conversation, whole, now)
         if not grows:
@@ -290,8 +290,7 @@ class Lines:
         )
 
     def _apart(self, asked: Asked, chain: Chain, now: float) -> Place:
-        """Place it in a line of its own that nothing is warm of, and of a conversation that is
-        known or begins."""
+        """Place a request in a new line without a warm cache, in a known or a new conversation."""
         by_id = self._of_ids(asked)
         parent, whole = by_id or self._of_session(asked), chain.whole
         joined = Joined.ID if by_id else Joined.SESSION if parent else Joined.NEW
@@ -334,7 +333,7 @@ class Lines:
 
 
 def _grown(asked: Asked, added: Beginning, line: Line) -> Place:
-    """Place a request that sends only what it adds to a line."""
+    """Place a request that sends only its addition to a line."""
     return Place(
         line=line,
         joined=Joined.ID,
@@ -347,7 +346,7 @@ def _grown(asked: Asked, added: Beginning, line: Line) -> Place:
 
 
 def _learn_warm(line: Line, told: Told) -> None:
-    """Learn what is warm since, where it is told, and this worker does not know it better."""
+    """Learn the state of the cache if it is reported, and this worker does not know it better."""
     if told.warm is None or told.deployment in line.warm:
         return
     line.prompt_tokens, line.characters = told.prompt_tokens, told.characters
@@ -355,7 +354,7 @@ def _learn_warm(line: Line, told: Told) -> None:
 
 
 def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:
-    """Note what is warm at a deployment, the newest last; of the others the oldest are left out."""
+    """Record a deployment's cache as the newest, and drop the oldest beyond ``WARM``."""
     line.warm.pop(deployment, None)
     line.warm[deployment] = warm
     if len(line.warm) > WARM:

@@ -1,9 +1,9 @@
-"""Whether a request is held: it stays with the deployment that answered before, undecided.
+"""The rule on whether a request is held: kept at the deployment that answered before, undecided.
 
-In an open tool loop, and where the prompt holds what only one provider can read, cost has no say:
-another model there loses what the first one thought, or is refused with an error. Elsewhere a
-conversation stays where its prompt cache is warm, if reading it is cheaper than reading anew. Where
-trouble shows, it goes up to a better model, once, and never with what that one cannot read.
+In an open tool loop, or if the prompt holds content that only one provider can read, cost plays no
+role: another model would lose the first one's reasoning, or be refused with an error. Otherwise a
+conversation stays where its prompt cache is warm, if reading it is cheaper than reading anew. On
+trouble it moves up to a better model, once, and never with content which that one cannot read.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Literal
 from litellm_messplus.rows import column, public, record
 
 Mode = Literal["never", "tool_loop", "warm"]
-"""What an operator allows to hold a request."""
+"""The reasons for which an operator allows a request to be held."""
 
 
 class Hold(StrEnum):
@@ -42,8 +42,8 @@ class Trouble(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Signs:
     """The signs of a prompt: whether a tool loop is open, whether every model could read it, and
-    what tells of trouble. ``deployment`` is the one that has the state which the request continues,
-    where its id says so."""
+    any sign of trouble. ``deployment`` is the one that holds the state which the request continues,
+    if its id names one."""
 
     is_in_loop: bool = False
     is_portable: bool = True
@@ -52,8 +52,8 @@ class Signs:
 
 
 def hold_of(mode: Mode, signs: Signs, *, saves: bool) -> Hold | None:
-    """Tell why the request is to stay where it was answered; None where it is to be decided.
-    ``saves`` says that what is warm there makes this call cheaper."""
+    """Return why the request is to stay where it was answered; None if it is to be decided.
+    ``saves`` states that the warm cache there makes this call cheaper."""
     if mode == "never":
         return None
     if not signs.is_portable:
@@ -64,12 +64,12 @@ def hold_of(mode: Mode, signs: Signs, *, saves: bool) -> Hold | None:
 
 
 def may_go_up(signs: Signs, trouble: Trouble | None, *, went_up: bool) -> bool:
-    """Tell whether trouble may break the hold: once, and with nothing in the prompt that another
-    model cannot read."""
+    """Tell whether trouble may break the hold: once, and only if another model can read the whole
+    prompt."""
     return trouble is not None and signs.is_portable and not went_up
 
 
-# What the log keeps of the conversation that a request is part of.
+# What the log keeps of a request's conversation.
 
 
 @record

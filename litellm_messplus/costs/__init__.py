@@ -1,1 +1,1 @@
-"""What a call costs: estimated before it, measured after it. Pure."""
+"""The cost of a call: estimated before it, measured after it. Pure."""

@@ -10,15 +10,15 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-# What one call used.
+# The usage of one call.
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call. ``cached_tokens`` are among those of the prompt, which the endpoint read
-    from its cache; so are ``written_tokens``, which it wrote there, and ``hour_tokens`` are those
-    of them that it is to keep for an hour. ``reasoning_tokens`` are among those of the completion.
-    ``is_counted`` where the endpoint did not say, and we counted."""
+    """Tokens of a call. Of the prompt's, the endpoint read ``cached_tokens`` from its cache and
+    wrote ``written_tokens`` to it, of which ``hour_tokens`` are to be kept for an hour.
+    ``reasoning_tokens`` are part of the completion's. ``is_counted`` if the endpoint reported no
+    usage, and the tokens were counted here."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -29,7 +29,7 @@ class Usage:
     hour_tokens: int = 0
 
 
-# Where dollars and joules meet: what electricity costs, and what it emits.
+# Conversion of joules to dollars and to CO2e.
 
 JOULES_PER_KWH = 3_600_000.0
 
@@ -40,7 +40,7 @@ def dollars_per_joule(price_per_kwh: float) -> float:
 
 
 def grams_per_joule(carbon_per_kwh: float) -> float:
-    """Convert the CO2e that electricity emits from grams per kWh."""
+    """Convert the CO2e emissions of electricity from grams per kWh."""
     return carbon_per_kwh / JOULES_PER_KWH
 
 
@@ -57,14 +57,14 @@ class CostUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The cost of a call, as a sum over what it uses: tokens, seconds, and the call itself.
+    """The cost of a call, as a sum over its usage: tokens, seconds, and the call itself.
 
-    Zero is a price; an unknown one is no Price. ``cached_discount`` is how much less a prompt
+    Zero is a price; an unknown price is not a Price. ``cached_discount`` is how much less a prompt
     token costs that the endpoint read from its cache, ``written_surcharge`` how much more one that
     it wrote there, and ``hour_surcharge`` one that it is to keep there for an hour;
     ``reasoning_surcharge`` is how much more a completion token costs that was spent on reasoning.
     Surcharges may be negative. A prompt shorter than ``cached_from`` tokens is not cached. Longer
-    prompts may cost more: of the ``tiers``, shortest first, the last whose length the prompt
+    prompts may cost more: the last of the ``tiers``, shortest first, whose length the prompt
     exceeds prices the whole call.
     """
 
@@ -91,7 +91,7 @@ class Price:
         seconds: Amount | float = 0.0,
     ) -> Amount:
         """Compute the cost of a call, or of each of many; cached, written and reasoning tokens are
-        among the others, not beside them."""
+        included in the other counts, not added to them."""
 
         def at(price: Price) -> Amount:
             return (
@@ -114,7 +114,7 @@ class Price:
         return cost
 
     def of_usage(self, usage: Usage, seconds: float = 0.0) -> float:
-        """Compute the cost of a call that used so much."""
+        """Compute the cost of a call from its usage."""
         return self.of(
             float(usage.prompt_tokens),
             float(usage.completion_tokens),
@@ -126,7 +126,7 @@ class Price:
         )
 
     def within(self, prompt_tokens: float) -> "Price":
-        """Find the price, without tiers, of a prompt of so many tokens."""
+        """Return the price, without tiers, of a prompt of ``prompt_tokens``."""
         found = self
         for tier in self.tiers:
             if prompt_tokens > tier.above:
@@ -134,8 +134,8 @@ class Price:
         return replace(found, tiers=(), cached_from=self.cached_from)
 
     def lowest(self) -> float:
-        """Return the lowest of its parts, each by itself: below zero, or NaN, it is no price at
-        all."""
+        """Return the lowest of its parts, each by itself: if it is below zero or NaN, the price is
+        invalid."""
         parts = (
             self.prompt,
             self.completion,
@@ -171,8 +171,8 @@ RATES = tuple(part.name for part in fields(Price) if part.name not in ("cached_f
 
 
 def average(prices: Sequence[Price]) -> Price:
-    """Average the prices of a candidate's replicas, each of which is as likely to serve. A prompt
-    counts as cached where every replica caches it.
+    """Average the prices of a candidate's replicas, which are equally likely to serve. A prompt
+    counts as cached if every replica caches it.
 
     Raises ValueError for an empty sequence.
     """
@@ -189,7 +189,7 @@ def average(prices: Sequence[Price]) -> Price:
 
 
 def _average(prices: Sequence[Price]) -> Price:
-    """Average their rates alone."""
+    """Average the rates alone."""
     return Price(
         **{name: sum(getattr(price, name) for price in prices) / len(prices) for name in RATES}
     )
@@ -205,27 +205,27 @@ SECOND = ("cost_per_second", "input_cost_per_second", "output_cost_per_second")
 TIERS = "tiered_pricing"
 CACHED_FROM = "prompt_cache_min_tokens"
 STATED = (PROMPT, COMPLETION, *SECOND, TIERS)
-"""Any of these makes a price; the price of a cached or a reasoning token alone does not."""
+"""Keys of which any one makes a price; that of a cached or a reasoning token alone does not."""
 ABOVE = re.compile(
     rf"(?P<name>{PROMPT}|{COMPLETION}|{CACHED}|{WRITTEN}|{HOUR})"
     r"_above_(?P<tokens>\d+)(?P<thousand>k?)_tokens"
 )
-"""The price of a token where the prompt is longer."""
+"""The key of a token's price in a prompt above a length."""
 
 
 def states_a_price(rates: Mapping[str, Any]) -> bool:
-    """Tell whether there is a price in it. Zero is one; a key that is missing or None is none."""
+    """Tell whether a price is stated. Zero is a price; a key that is missing or None is not."""
     return any(rates.get(name) is not None for name in STATED)
 
 
 def price_of_rates(rates: Mapping[str, Any], *, is_inclusive: bool = False) -> Price | None:
-    """Read the price in USD, by the rules that LiteLLM charges by; None where no price is stated.
+    """Read the price in USD, by LiteLLM's rules of charging; None if no price is stated.
 
-    What is left out beside a stated price is zero, except that cached and written tokens cost as
-    much as other prompt tokens, those kept for an hour as much as other written ones, and reasoning
-    tokens as much as other completion tokens. Seconds count only where tokens cost nothing.
+    Rates that are not stated are zero, except that cached and written tokens cost as much as other
+    prompt tokens, those kept for an hour as much as other written ones, and reasoning tokens as
+    much as other completion tokens. Seconds count only if tokens cost nothing.
     ``is_inclusive``: a prompt exactly as long as a tier's limit is above it. Raises TypeError or
-    ValueError for a price that is no number.
+    ValueError for a price that is not a number.
     """
     if not states_a_price(rates):
         return None
@@ -242,7 +242,7 @@ def price_of_rates(rates: Mapping[str, Any], *, is_inclusive: bool = False) -> P
 
 
 def _by_threshold(rates: Mapping[str, Any]) -> list[tuple[float, Mapping[str, Any]]]:
-    """List the rates by length: each states some anew, and keeps the others of shorter ones."""
+    """List the rates by length: each tier states some, and keeps the others of shorter ones."""
     stated: dict[float, dict[str, Any]] = {}
     for key, value in rates.items():
         found = ABOVE.fullmatch(key)
@@ -256,7 +256,7 @@ def _by_threshold(rates: Mapping[str, Any]) -> list[tuple[float, Mapping[str, An
 
 
 def _by_range(rates: Mapping[str, Any]) -> list[tuple[float, Price]]:
-    """Read tiers, each of which prices a whole call: only the answer's price may stand outside."""
+    """Read tiers, each pricing a whole call: only the completion's price may stand outside."""
     tiers = [tier for tier in rates[TIERS] if len(tier.get("range") or ()) == 2] or rates[TIERS][:1]
     own = {COMPLETION: rates.get(COMPLETION)}
     priced = ((_lower_limit(tier), _flat({**own, **tier})) for tier in tiers)
@@ -268,7 +268,7 @@ def _lower_limit(tier: Mapping[str, Any]) -> float:
 
 
 def _flat(rates: Mapping[str, Any]) -> Price:
-    """Read the price without regard to the prompt's length."""
+    """Read the price, ignoring the prompt's length."""
     prompt, completion = _rate(rates, PROMPT) or 0.0, _rate(rates, COMPLETION) or 0.0
     if not prompt and not completion:
         seconds = (_rate(rates, name) for name in SECOND)
@@ -295,9 +295,9 @@ def _rate(rates: Mapping[str, Any], name: str, missing: float | None = None) -> 
 
 
 def number(given: Any) -> float:
-    """Read a price. YAML reads `3e-7` as text, so text that is a number is one; `true` is none.
+    """Read a price. YAML reads `3e-7` as text, so numeric text is accepted; `true` is not.
 
-    Raises TypeError or ValueError for what is no number.
+    Raises TypeError or ValueError for anything that is not a number.
     """
     if isinstance(given, bool):
         raise TypeError(f"{given} is no number")

@@ -1,4 +1,4 @@
-"""What a call will use, tokens and seconds, from what calls used before."""
+"""The expected usage of a call, in tokens and seconds, from earlier calls."""
 
 import math
 from bisect import bisect_right
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Characters per token of an English text, until the first call shows otherwise."""
+"""Characters per token of English text, until the first call gives a ratio."""
 COMPLETION_TOKENS = 100.0
 """Tokens expected of a candidate that has not answered yet."""
 SECONDS = 1.0
 """Seconds expected of such a candidate."""
 MEMORY = 200
-"""Calls that a running mean looks back on, so that it follows a drift."""
+"""Number of calls that a running mean covers, so that it follows a drift."""
 
 
 @dataclass(slots=True)
 class RecentMean:
-    """A mean over all values until ``MEMORY`` of them, an exponential one from there on."""
+    """A mean over all values up to ``MEMORY`` of them, an exponential one from there on."""
 
     value: float
     count: int = 0
@@ -32,9 +32,8 @@ class RecentMean:
 
 
 def expected(means: Sequence[RecentMean]) -> list[float]:
-    """Return the value of each; for one that has seen nothing yet, the mean of the others that
-    have. All models of a zoo are asked the same, and one that says it in a hundred tokens is not
-    alone."""
+    """Return each value; for a mean without values, the average of those that have some. All
+    models of a zoo get the same requests, so their answers are of similar length."""
     known = [mean.value for mean in means if mean.count > 0]
     usual = sum(known) / len(known) if known else None
     return [mean.value if mean.count > 0 or usual is None else usual for mean in means]
@@ -43,9 +42,9 @@ def expected(means: Sequence[RecentMean]) -> list[float]:
 @dataclass(slots=True)
 class TokenEstimator:
     """The tokens expected of one candidate. A prompt's tokens are estimated from its characters, by
-    the ratio that the candidate's own usage showed: 6 to 10 % off in the median, on code and
-    English. Counting 2000 tokens takes 0.3 to 0.7 ms, longer than routing, and few models'
-    tokenizers are at hand."""
+    the ratio in the candidate's own usage: 6 to 10 % off in the median, on code and English.
+    Counting 2000 tokens takes 0.3 to 0.7 ms, longer than routing, and few models' tokenizers are
+    at hand."""
 
     characters_per_token: RecentMean = field(
         default_factory=lambda: RecentMean(CHARACTERS_PER_TOKEN)
@@ -61,7 +60,7 @@ class TokenEstimator:
         completion_tokens: float,
         seconds: float | None = None,
     ) -> None:
-        """Learn from what a call used; the tokens of a recorded zoo's calls need not be whole."""
+        """Learn from the usage of a call; the token counts of a recorded zoo may be fractional."""
         if prompt_tokens > 0 and prompt_characters > 0:
             self.characters_per_token.add(prompt_characters / prompt_tokens)
         self.prompt_tokens.add(prompt_tokens)
@@ -74,26 +73,26 @@ class TokenEstimator:
         return prompt_characters / self.characters_per_token.value
 
     def means(self) -> tuple[RecentMean, ...]:
-        """Return all that is remembered, in a fixed order."""
+        """Return all running means, in a fixed order."""
         return self.characters_per_token, self.prompt_tokens, self.completion_tokens, self.seconds
 
 
-# How long the calls of a candidate take: what share of them takes longer than a limit.
+# The duration of a candidate's calls: the share of them that takes longer than a limit.
 #
 # Why it exists: "at most 5 % of the requests take longer than two seconds" is a promise about the
-# tail, and a mean says nothing of a tail. So the newest calls themselves are kept, as logarithms:
-# how long each took, and how many times as long as the usual answer its answer was expected to
-# be. An answer that is expected to be twice as long takes between once (the wait for the first
-# token is all) and twice as long (every token counts); the ``elasticity`` between the two is
-# fitted to the calls. What the prompt does not tell of the length stays in the spread.
+# tail, and a mean says nothing about a tail. So the newest calls themselves are kept, as
+# logarithms: the duration of each, and the expected length of its answer as a multiple of the usual
+# one. An answer of twice the expected length takes between once (waiting for the first token is
+# all) and twice as long (every token counts); the ``elasticity`` between the two is fitted to the
+# calls. What the prompt does not explain of the length stays in the spread.
 
 KEPT = 200
-"""Newest calls of a candidate that are kept, so that a model that becomes faster is found out."""
+"""Newest calls kept per candidate, so that a model that becomes faster is noticed."""
 UNKNOWN = 4.0
-"""Calls' worth of belief that a candidate just holds the limit, before there are any: it is neither
-barred nor preferred."""
+"""Weight, in calls, of the prior that a candidate just holds the limit, so that an unknown one is
+neither barred nor preferred."""
 RIDGE = 1.0
-"""Nats squared of spread in expected length that speak for an elasticity of 0 beforehand."""
+"""Weight of the prior that the elasticity is 0, in squared nats of spread in expected length."""
 
 Vector = NDArray[np.float64]
 
@@ -107,12 +106,12 @@ class Durations:
         self._fitted: tuple[float, list[float]] | None = None
 
     def __len__(self) -> int:
-        """Count the calls that are kept."""
+        """Count the kept calls."""
         return len(self._seconds)
 
     def add(self, length: float, seconds: float) -> None:
         """Learn from a call whose answer was expected to be ``length`` times as long as usual. A
-        call of no time was not measured."""
+        call of zero seconds was not measured."""
         if length > 0.0 and seconds > 0.0:
             self._lengths.append(math.log(length))
             self._seconds.append(math.log(seconds))
@@ -120,12 +119,12 @@ class Durations:
 
     @property
     def elasticity(self) -> float:
-        """The percentage that a call takes longer whose answer is expected to be 1 % longer."""
+        """The percentage by which a call takes longer if its answer is expected 1 % longer."""
         return self._fit()[0]
 
     def late(self, length: float, limit: float, usual: float) -> float:
-        """Predict the probability that a call takes longer than ``limit`` seconds. ``usual`` is
-        believed of a candidate that nobody has called yet."""
+        """Predict the probability that a call takes longer than ``limit`` seconds. ``usual`` is the
+        prior for a candidate without calls."""
         elasticity, rest = self._fit()
         below = bisect_right(rest, math.log(limit) - elasticity * math.log(max(length, 1e-9)))
         return (len(rest) - below + UNKNOWN * usual) / (len(rest) + UNKNOWN)
@@ -139,11 +138,11 @@ class Durations:
         return found
 
     def plain(self) -> list[list[float]]:
-        """Return it as JSON."""
+        """Return the data as JSON."""
         return [list(self._lengths), list(self._seconds)]
 
     def _fit(self) -> tuple[float, list[float]]:
-        """Fit the elasticity; with it, what is left of each call's seconds, rising."""
+        """Fit the elasticity, and return it with the residual of each call's seconds, rising."""
         if self._fitted is None:
             lengths, seconds = np.array(self._lengths), np.array(self._seconds)
             slope = 0.0

@@ -1,1 +1,1 @@
-"""What a call costs in joules: measured next to the models, fitted, and followed in service."""
+"""The energy of a call in joules: measured next to the models, fitted, and followed in service."""

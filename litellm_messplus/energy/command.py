@@ -28,17 +28,17 @@ from litellm_messplus.energy.profile import (
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.terminal import progress
 
-# From the windows that were measured to the profile.
+# From the measured windows to the profile.
 
 
 def summarise(
     measured: Measured, grid: Grid, meter: Meter, *, model: str, url: str
 ) -> EnergyProfile:
-    """Drop what cannot be used, and fit every concurrency by itself.
+    """Drop unusable windows, and fit every concurrency by itself.
 
-    Requests that run together share the work of a step, so what a token costs depends on how many
-    there are; one line through all would be far from each. Raises FitError when the concurrency
-    that is served cannot be fitted; others that cannot are left out.
+    Concurrent requests share the work of a step, so the cost of a token depends on their number;
+    one line through all would be far from each. Raises FitError if the served concurrency cannot be
+    fitted; others that cannot are left out.
     """
     found = screened(measured.windows, measured.idle, plausible_watts(meter))
     by_concurrency = {
@@ -97,7 +97,7 @@ def _rounded(found: Costs) -> dict[str, Any]:
 
 
 def _six_digits(value: float) -> float:
-    """Round to six significant digits, which is more than any of them is known to."""
+    """Round to six significant digits, which exceeds the precision of any of them."""
     return float(f"{value:.6g}")
 
 
@@ -157,8 +157,8 @@ def run(
     """Profile the model at the endpoint, write ``out``, and print a table or JSON.
 
     Returns the exit status: 2 for a profile whose error is so large that the proxy refuses it.
-    Raises ConfigurationError for a file that cannot be written, where its folder is not there
-    before anything is measured; NotMeasuredError, EndpointError and FitError.
+    Raises ConfigurationError for a file that cannot be written, before anything is measured if its
+    folder is missing; NotMeasuredError, EndpointError and FitError.
     """
     if out.is_dir() or not out.parent.is_dir():
         raise ConfigurationError("--out", str(out), "a file in a folder that exists")
@@ -185,6 +185,6 @@ async def _measure(
     meter: Meter, grid: Grid, url: str, model: str, key: str | None, *, advance: Callable[[], None]
 ) -> Measured:
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    every = httpx.Limits(max_connections=None)  # the grid says how many run at a time
+    every = httpx.Limits(max_connections=None)  # the grid sets the concurrency
     async with httpx.AsyncClient(headers=headers, limits=every) as client:
         return await measure(meter, Endpoint(client, url, model), grid, advance)

@@ -1,12 +1,12 @@
 """Energy in service: windows of a meter, one after the other, divided among the calls in them.
 
-The proxy says when a call has ended and what its profile estimates, and is told what it took:
+The proxy reports the end of each call with its profile's estimate, and gets the measured joules:
 
     follower = EnergyFollower(meter, idle, measured=write, counters=counters)
     task = asyncio.create_task(follower.run())
     follower.ended(call_id, deployment_id, started_seconds, ended_seconds, estimated_joules)
 
-One follower has one meter, and all deployments that run on its sensors."""
+One follower serves one meter, and all deployments that run on its sensors."""
 
 import asyncio
 import math
@@ -28,9 +28,9 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that has ended: when it ran, and what its tokens were estimated to cost.
+    """A call that has ended: when it ran, and the estimated joules of its tokens.
 
-    Times in seconds, of the clock that the windows have.
+    Times are in seconds, of the same clock as the windows.
     """
 
     call_id: str
@@ -50,22 +50,22 @@ class Span:
     def share_of(self, call: Call) -> float:
         """Return the share of the call's time that falls in the span, from 0 to 1."""
         duration = call.ended - call.started
-        if duration <= 0:  # an instant, which one window alone holds
+        if duration <= 0:  # an instant, which lies in a single window
             return float(self.start <= call.ended < self.end)
         return max(0.0, min(self.end, call.ended) - max(self.start, call.started)) / duration
 
 
-# How far a deployment's profile is off in service, followed slowly. Pure.
+# The error of a deployment's profile in service, followed slowly. Pure.
 
 RATE = 0.05
-"""Share of the way, on a logarithmic scale, that one window alone moves the factor."""
+"""Share of the way, on a logarithmic scale, by which a single window moves the factor."""
 BOUND = 10.0
-"""A window of that many times what was expected, or as little, is absurd; and the factor stays
-within as much of 1."""
+"""A window of more than that many times the expectation, or less than its inverse, is absurd; the
+factor stays within the same bounds."""
 
 
 def is_absurd(measured: float, expected: float) -> bool:
-    """Tell whether measured joules, above idle, are no use beside those expected."""
+    """Tell whether measured joules, above idle, are too far from the expected ones to be used."""
     return not (expected > 0 and expected / BOUND <= measured <= expected * BOUND)
 
 
@@ -81,17 +81,17 @@ class Correction:
         return math.exp(self._log)
 
     def follow(self, measured: float, expected: float, share: float = 1.0) -> None:
-        """Follow a window of ``measured`` joules, where ``expected`` were estimated with the
+        """Follow a window of ``measured`` joules against ``expected`` ones, estimated with the
         factor.
 
-        ``share`` is this deployment's part of what was expected, from 0 to 1: it moves so much
-        less. The window is not absurd.
+        ``share`` is this deployment's part of the expectation, from 0 to 1, and scales the
+        step. The window must not be absurd.
         """
         moved = self._log + RATE * share * math.log(measured / expected)
         self._log = min(math.log(BOUND), max(-math.log(BOUND), moved))
 
 
-# Windows and the calls that ran in them, until it is known who used what. Knows no clock.
+# Windows and the calls that ran in them, until the joules can be divided. Uses no clock.
 #
 # A window is settled some time after its end, when the calls that were still running then have
 # ended too: its joules go to the calls that overlap it. A call's joules are the sum over its
@@ -100,7 +100,7 @@ class Correction:
 COVERED = 0.99
 """Share of a call's time that must have been measured for its joules to count as measured."""
 MAX_CALLS = 100_000
-"""More are not held, should windows fail to come."""
+"""Most calls held, in case windows fail to come."""
 
 
 @dataclass(slots=True)
@@ -122,8 +122,8 @@ class MeasuredCall:
 
 
 class Ledger:
-    """The open windows and calls. A window is settled ``lag_seconds`` after its end, and what is
-    left out is counted."""
+    """The open windows and calls. A window is settled ``lag_seconds`` after its end, and dropped
+    ones are counted."""
 
     def __init__(self, lag_seconds: float, counters: Counters) -> None:
         self._lag, self._counters = lag_seconds, counters
@@ -132,9 +132,9 @@ class Ledger:
         self._corrections: dict[str, Correction] = {}
 
     def ended(self, call: Call) -> None:
-        """Note that a call has ended; its estimate is the profile's own, uncorrected.
+        """Record that a call has ended; its estimate is the profile's own, uncorrected.
 
-        One whose estimate is no number from 0 up takes part in nothing.
+        A call whose estimate is negative or not finite is only counted.
         """
         if not 0 <= call.estimated_joules < math.inf or len(self._calls) >= MAX_CALLS:
             self._counters.add("energy_calls_not_measured")
@@ -142,17 +142,17 @@ class Ledger:
         self._calls.append(_Open(call))
 
     def window(self, span: Span, joules: float | None) -> None:
-        """Note that a window has ended, with its ``joules`` above idle, None where they were not
-        measured; windows come in their order."""
+        """Record that a window has ended, with its ``joules`` above idle, None if not measured;
+        windows come in order."""
         self._windows.append((span, joules))
 
     def correction(self, deployment_id: str) -> float:
-        """Return the factor for estimates of that deployment's profile."""
+        """Return the correction factor for the profile of that deployment."""
         found = self._corrections.get(deployment_id)
         return 1.0 if found is None else found.factor
 
     def settle(self, now: float) -> list[MeasuredCall]:
-        """Settle the windows that are due, and give the calls whose windows are all measured."""
+        """Settle the windows that are due, and return the calls whose windows are all measured."""
         found: list[MeasuredCall] = []
         while self._windows and self._windows[0][0].end + self._lag <= now:
             span, joules = self._windows.popleft()
@@ -162,7 +162,7 @@ class Ledger:
         return found
 
     def _divide(self, span: Span, joules: float) -> None:
-        """Divide the joules of a window among the calls in it, as their estimates are."""
+        """Divide the joules of a window among the calls in it, in proportion to their estimates."""
         present: list[tuple[_Open, float, float]] = []
         expected: defaultdict[str, float] = defaultdict(float)
         for each in self._calls:
@@ -182,7 +182,7 @@ class Ledger:
                 each.covered += share
 
     def _follow(self, joules: float, expected: Mapping[str, float]) -> bool:
-        """Move the correction of every deployment that was there; False for an absurd window."""
+        """Move the correction of every deployment in the window; False for an absurd window."""
         total = sum(expected.values())
         if is_absurd(joules, total):
             return False
@@ -206,17 +206,17 @@ class Ledger:
 
 WINDOW_SECONDS = 10.0
 LAG_SECONDS = 60.0
-"""A call that runs longer, or ends that much after its first window, keeps its estimate."""
+"""A call that runs longer, or ends that long after its first window, keeps its estimate."""
 
 
 class EnergyFollower:
-    """The follower of one meter. Whatever fails in here is counted, and costs measurements alone.
+    """The follower of one meter. Its failures are counted, and cost only measurements.
 
-    ``idle`` is the power of the meter's sensors without requests, as a profile of the same sensors
-    states it: `Idle(profile.idle_watts, profile.idle_noise_watts)`.
+    ``idle`` is the power of the meter's sensors without requests, as stated by a profile of the
+    same sensors: `Idle(profile.idle_watts, profile.idle_noise_watts)`.
     ``measured(call)`` is called once for every call that was measured throughout, above idle, up to
-    LAG_SECONDS and a window after its end. ``clock`` must be that of the times given
-    to `ended`; by default, seconds since 1970.
+    LAG_SECONDS and a window after its end. ``clock`` must be that of the times given to `ended`;
+    by default, seconds since 1970.
     """
 
     def __init__(
@@ -242,13 +242,13 @@ class EnergyFollower:
         ended_seconds: float,
         estimated_joules: float,
     ) -> None:
-        """Note that a call has ended. ``estimated_joules`` are the profile's own, not multiplied by
-        `correction`."""
+        """Record that a call has ended. ``estimated_joules`` is the profile's own, not multiplied
+        by `correction`."""
         call = Call(call_id, deployment_id, started_seconds, ended_seconds, estimated_joules)
         self._ledger.ended(call)
 
     def correction(self, deployment_id: str) -> float:
-        """Return the factor for the profile's estimates of a deployment; 1 at first."""
+        """Return the correction factor for the profile of a deployment; 1 at first."""
         return self._ledger.correction(deployment_id)
 
     async def run(self) -> None:
@@ -265,16 +265,16 @@ class EnergyFollower:
             start = end
 
     async def _tried(self, act: Callable[[], Found]) -> Found | None:
-        """Begin or end a window, in a thread, since a meter may wait for the network. None where it
+        """Begin or end a window in a thread, since a meter may wait for the network. None if it
         fails."""
         try:
             return await asyncio.to_thread(act)
-        except Exception as error:  # a NotMeasuredError, or whatever a meter of others raises
+        except Exception as error:  # a NotMeasuredError, or anything from a third-party meter
             self._counters.failure("energy_meter_failures", f"energy is not measured: {error}")
             return None
 
     def _usable(self, found: Reading | None) -> float | None:
-        """Return the joules above idle; None, and counted, where a reading is of no use."""
+        """Return the joules above idle; None, and counted, if the reading is unusable."""
         if found is None:
             return None
         why = fault(found, self._idle, plausible_watts(self._meter))

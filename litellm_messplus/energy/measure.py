@@ -19,12 +19,12 @@ from litellm_messplus.energy.meter import (
 )
 from litellm_messplus.runtime.errors import ConfigurationError
 
-# Which loads are measured: lengths of prompts and completions, at a few concurrencies.
+# The measured loads: lengths of prompts and completions, at a few concurrencies.
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One load: requests of about these lengths, so many at a time."""
+    """One load: concurrent requests of about these lengths."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -35,9 +35,9 @@ class Cell:
 class Grid:
     """Every combination of lengths and concurrencies, ``repeats`` times, ``seconds`` or more each.
 
-    A profile holds for one concurrency, since requests that run together share the work: the
-    middle one of those measured, unless ``serving_concurrency`` names another. Raises
-    ConfigurationError, which names the option, for a grid that cannot tell its costs apart.
+    A profile holds for one concurrency, since concurrent requests share the work: the middle one
+    of those measured, unless ``serving_concurrency`` names another. Raises ConfigurationError,
+    naming the option, for a grid from which the costs cannot be separated.
     """
 
     prompt_tokens: Sequence[int] = (64, 256, 1024)
@@ -74,8 +74,8 @@ class Grid:
         return self.serving_concurrency or middle
 
     def cells(self) -> list[Cell]:
-        """List every window to measure, shuffled: a device that warms up must not look like a
-        length."""
+        """List every window to measure, shuffled, so that a warming device is not mistaken for an
+        effect of length."""
         cells = [
             Cell(prompt, completion, concurrency)
             for prompt in self.prompt_tokens
@@ -86,12 +86,12 @@ class Grid:
         return cells
 
     def warm_up(self) -> list[Cell]:
-        """List the largest load at every concurrency: what does not fit the model fails here."""
+        """List the largest load at every concurrency: what the model cannot hold fails here."""
         prompt, completion = max(self.prompt_tokens), max(self.completion_tokens)
         return [Cell(prompt, completion, each) for each in sorted(self.concurrency)]
 
 
-# Prompts of about a length, no two of which begin alike.
+# Prompts of about a given length, no two of which begin alike.
 
 WORDS = (
     *("apple", "bridge", "cloud", "dance", "earth", "forest", "garden", "house", "island", "jump"),
@@ -103,8 +103,8 @@ WORDS = (
 class Prompts:
     """Random words, drawn anew in every run.
 
-    A server with a cache of prefixes pays for a prompt once. Prompts that began alike, or that an
-    earlier run had sent, would be measured as nearly free.
+    A server with a prefix cache computes a prompt only once. Prompts that begin alike, or that an
+    earlier run has sent, would be measured as nearly free.
     """
 
     def __init__(self) -> None:
@@ -120,22 +120,22 @@ class Prompts:
         return self.words(max(1, round(count / self._tokens_per_word)))
 
     def calibrate(self, words: int, tokens: int) -> None:
-        """Remember that the server counted that many tokens in a prompt of that many words."""
+        """Record the server's token count of a prompt of that many words."""
         self._tokens_per_word = tokens / words
 
 
-# Sends a load to an OpenAI-compatible endpoint, and counts what it did.
+# Sending a load to an OpenAI-compatible endpoint, and counting its tokens.
 
 CALIBRATION_WORDS = 48
 SECONDS = 600.0
-"""How long one answer may take."""
+"""Timeout of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that one or more answered requests took, by the endpoint's own count.
+    """Tokens of one or more answered requests, as counted by the endpoint.
 
-    Prompt tokens that came out of the endpoint's cache are left out where it counts them.
+    Prompt tokens from the endpoint's cache are excluded if it reports them.
     """
 
     requests: int = 0
@@ -158,15 +158,15 @@ class Endpoint:
         self._prompts = Prompts()
 
     async def calibrate(self) -> None:
-        """Send one short request, which tells how many tokens a word has. Raises EndpointError."""
+        """Send one short request, to learn the tokens per word. Raises EndpointError."""
         usage = await self._complete(self._prompts.words(CALIBRATION_WORDS), 1)
         self._prompts.calibrate(CALIBRATION_WORDS, max(1, usage.prompt_tokens))
 
     async def load(self, cell: Cell, seconds: float) -> Usage:
         """Keep ``cell.concurrency`` requests running until ``seconds`` are over, and end them all.
 
-        Raises EndpointError when one of them fails, once the others have ended: work that is broken
-        off could go on at the endpoint, in the next window.
+        Raises EndpointError if one of them fails, once the others have ended: aborted work could
+        go on at the endpoint, in the next window.
         """
         until = time.monotonic() + seconds
         workers = (self._one_after_the_other(cell, until) for _ in range(cell.concurrency))
@@ -190,7 +190,7 @@ class Endpoint:
             "prompt": prompt,
             "temperature": 0,
             "max_tokens": completion_tokens,
-            # vLLM's own, so that every answer has exactly that length; others pass over them.
+            # vLLM's own option for an answer of exactly that length; others ignore it.
             "min_tokens": completion_tokens,
             "ignore_eos": True,
         }
@@ -223,7 +223,7 @@ class Endpoint:
 class Idle:
     """Power while no request runs, and its standard deviation from one window to the next.
 
-    ``dropped``: how many windows were negative or absurd, and are not in it.
+    ``dropped``: the number of windows left out as negative or absurd.
     """
 
     watts: float
@@ -243,7 +243,7 @@ class MeasuredWindow:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All windows of a grid, whether they can be used or not."""
+    """All windows of a grid, usable or not."""
 
     idle: Idle
     windows: tuple[MeasuredWindow, ...]
@@ -261,9 +261,9 @@ async def measure(
 
     Idle power is that of a loaded, warm model without requests, so it is measured after the
     warm-up. A window in which a request fails stays without usage. Raises NotMeasuredError, and
-    EndpointError when the endpoint fails at the warm-up already.
+    EndpointError if the endpoint already fails at the warm-up.
     """
-    await _one_idle_window(meter, grid.seconds)  # a meter that measures nothing stops here
+    await _one_idle_window(meter, grid.seconds)  # fails here if the meter measures nothing
     await endpoint.calibrate()
     for cell in grid.warm_up():
         await endpoint.load(cell, grid.seconds)
@@ -277,7 +277,7 @@ async def measure(
 
 
 async def _idle(meter: Meter, grid: Grid, advance: Callable[[], None]) -> Idle:
-    await asyncio.sleep(grid.seconds)  # the clocks of a device fall some time after its work
+    await asyncio.sleep(grid.seconds)  # a device lowers its clocks some time after its work
     readings = []
     for _ in range(grid.idle_windows):
         readings.append(await _one_idle_window(meter, grid.seconds))
@@ -288,7 +288,7 @@ async def _idle(meter: Meter, grid: Grid, advance: Callable[[], None]) -> Idle:
 def idle_of(readings: Sequence[Reading], plausible_watts: float) -> Idle:
     """Compute idle power from windows without requests.
 
-    Raises NotMeasuredError where fewer than two can be used.
+    Raises NotMeasuredError if fewer than two are usable.
     """
     watts = [
         each.joules / each.seconds

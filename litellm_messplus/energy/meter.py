@@ -1,4 +1,4 @@
-"""What measures joules: a window is begun, work is done, and the window's end is a reading."""
+"""The interface of a meter of joules: begin a window, work, and end it for a reading."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol
 
 from litellm_messplus.runtime.errors import MessplusError
 
-# What a user of `messplus profile` can meet.
+# Errors that a user of `messplus profile` can meet.
 
 
 class NotMeasuredError(MessplusError):
@@ -18,11 +18,11 @@ class EndpointError(MessplusError):
 
 
 class FitError(MessplusError):
-    """The windows do not say what a token costs; the message says why."""
+    """The windows do not determine the cost of a token; the message says why."""
 
 
 PLAUSIBLE_WATTS = 2000.0
-"""More than any one sensor draws: the largest accelerator modules are built for 1,400 W."""
+"""Upper bound on the power of any one sensor: the largest accelerator modules draw 1,400 W."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Window(Protocol):
     """A window that has begun."""
 
     def end(self) -> Reading:
-        """End the window, and return its reading. Raises NotMeasuredError where a sensor counted
+        """End the window, and return its reading. Raises NotMeasuredError if a sensor counted
         nothing."""
         ...
 
@@ -45,7 +45,7 @@ class Window(Protocol):
 class Meter(Protocol):
     """A meter that measures windows, one after the other.
 
-    ``source`` says what counts, ``sensors`` what is counted: a part of the hardware each.
+    ``source`` names the measuring system, ``sensors`` the parts of the hardware it measures.
     """
 
     @property
@@ -65,10 +65,10 @@ def plausible_watts(meter: Meter) -> float:
 
 
 def reading(seconds: float, joules: Mapping[str, float]) -> Reading:
-    """Add up all sensors, from the joules of each by its name.
+    """Sum over all sensors, from the joules of each by its name.
 
     A counter that ran backwards makes the whole reading negative: the sum with the others could
-    hide it. Raises NotMeasuredError where there is no sensor, or one counted nothing at all; even
+    hide it. Raises NotMeasuredError if there is no sensor, or if one counted nothing at all; even
     an idle device draws power.
     """
     silent = [name for name, counted in joules.items() if counted == 0]

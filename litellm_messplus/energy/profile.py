@@ -1,5 +1,5 @@
-"""What a model's calls cost in joules: fitted to measured windows, as `messplus profile` writes it
-and the proxy reads it."""
+"""The cost of a model's calls in joules: fitted to measured windows, as `messplus profile` writes
+it and the proxy reads it."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ from litellm_messplus.runtime.errors import ConfigurationError
 
 # Joules per prompt token, per completion token and per request, from measured windows. Pure.
 #
-# A window's energy is taken to be linear in what it did. The coefficients minimise the squared
+# A window's energy is modelled as linear in its work. The coefficients minimise the squared
 # relative errors of the windows, and none is below zero.
 
 Floats = NDArray[np.float64]
@@ -31,13 +31,13 @@ LEAST_SAMPLES = 2 * COEFFICIENTS
 TOLERANCE = 1e-3
 """Least singular value of the requests' lengths, each scaled to a norm of 1."""
 ROUNDS = 3
-"""Rounds of reweighting: errors are relative to what the round before predicts."""
+"""Rounds of reweighting: errors are relative to the predictions of the previous round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The work of one window, and its ``joules`` above idle; repeats are windows of one
-    ``cell``."""
+    """The work of one window, and its ``joules`` above idle; windows of one ``cell`` are
+    repeats."""
 
     cell: Cell
     prompt_tokens: float
@@ -78,8 +78,8 @@ class Fitted(Costs):
 def fit(samples: Sequence[Sample]) -> Fitted:
     """Fit the windows. Their joules must be above zero.
 
-    Raises FitError for fewer than six windows, and for windows that do not differ enough to tell
-    the three costs apart.
+    Raises FitError for fewer than six windows, and for windows that do not differ enough to
+    separate the three costs.
     """
     if len(samples) < LEAST_SAMPLES:
         raise FitError(
@@ -107,8 +107,8 @@ def _work(samples: Sequence[Sample]) -> Floats:
 
 
 def _require_difference(work: Floats) -> None:
-    """Require windows that differ. Raises FitError where the mean request of every window is about
-    the same mix."""
+    """Require windows that differ. Raises FitError if the mean request of every window is about the
+    same mix."""
     per_request = work / work[:, 2:]
     size = np.linalg.norm(per_request, axis=0)
     if not size.all() or np.linalg.matrix_rank(per_request / size, tol=TOLERANCE) < COEFFICIENTS:
@@ -134,13 +134,13 @@ def _coefficients(work: Floats, joules: Floats) -> Floats:
 
 
 def _scale(predicted: Floats, joules: Floats) -> Floats:
-    """Return what errors are relative to: the prediction, where there is one."""
+    """Return what errors are relative to: the prediction if it is positive."""
     return np.where(predicted > 0, predicted, joules)
 
 
 def _non_negative(work: Floats, target: Floats) -> Floats:
-    """Find the exact solution: with three coefficients, every choice of those above zero is
-    tried."""
+    """Find the exact solution, by trying every choice of the three coefficients that are above
+    zero."""
     best, least = np.zeros(COEFFICIENTS), float(target @ target)
     for count in range(1, COEFFICIENTS + 1):
         for chosen in map(list, combinations(range(COEFFICIENTS), count)):
@@ -173,7 +173,7 @@ def _relative_error(samples: Sequence[Sample]) -> float:
     return float(np.sqrt(np.mean(squares)))
 
 
-# Which windows can be used: the others are dropped, and counted by why.
+# The usable windows: the others are dropped, and counted by reason.
 
 NOISE_DEVIATIONS = 3.0
 """Standard deviations of idle power within which a window cannot be told from an idle one."""
@@ -191,14 +191,14 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """Samples that can be used, idle energy subtracted, and how many were dropped by why."""
+    """Usable samples, with idle energy subtracted, and the number of dropped ones by reason."""
 
     samples: tuple[Sample, ...]
     dropped: dict[str, int]
 
 
 def screened(windows: Iterable[MeasuredWindow], idle: Idle, plausible_watts: float) -> Screened:
-    """Keep the windows that say what a token costs."""
+    """Keep the windows that are usable for a fit."""
     samples, dropped = [], Counter[str]()
     for window in windows:
         reason = (
@@ -225,10 +225,10 @@ def above_idle(reading: Reading, idle: Idle) -> float:
 
 
 def fault(reading: Reading, idle: Idle, plausible_watts: float) -> Fault | None:
-    """Say why a reading cannot be used; None if it can."""
+    """Return why a reading is unusable; None if it is usable."""
     if not (reading.seconds > 0 and math.isfinite(reading.seconds)):
         return Fault.NO_TIME
-    if not reading.joules <= plausible_watts * reading.seconds:  # nor is NaN
+    if not reading.joules <= plausible_watts * reading.seconds:  # true of NaN too
         return Fault.ABSURD
     joules, noise = above_idle(reading, idle), NOISE_DEVIATIONS * idle.noise_watts * reading.seconds
     if joules < -noise or reading.joules < 0:
@@ -240,7 +240,7 @@ def fault(reading: Reading, idle: Idle, plausible_watts: float) -> Fault | None:
 
 KEY = "model_info.messplus.energy_profile"
 MAX_RELATIVE_ERROR = 0.25
-"""A profile whose predictions are further off is refused."""
+"""Relative error above which a profile is refused."""
 
 HEADER = """\
 # What a call to this model costs, measured by `messplus profile`. Joules are above idle power.
@@ -252,7 +252,7 @@ FIRST = (
     *("format", "model", "concurrency", "joules_per_prompt_token", "joules_per_completion_token"),
     *("joules_per_request", "joules_per_cached_token", "relative_error"),
 )
-"""What a reader of the file looks for."""
+"""Keys at the top of the file, for its readers."""
 
 
 class AtConcurrency(Fitted):
@@ -302,7 +302,7 @@ class EnergyProfile(AtConcurrency):
         )
 
     def write(self, path: Path) -> None:
-        """Write it as YAML that a person can read."""
+        """Write it as readable YAML."""
         unknown = {"joules_per_cached_token"} if self.joules_per_cached_token is None else set()
         found = _figures_first(self.model_dump(mode="json", exclude=unknown))
         others = [_figures_first(each) for each in found.pop("other_concurrencies")]

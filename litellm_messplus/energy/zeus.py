@@ -1,4 +1,4 @@
-"""Meters of Zeus: on this host, on another host by its daemon, and opened again after a failure."""
+"""Meters by Zeus: on this host, on another host by its daemon, and reopened after a failure."""
 
 import importlib
 import os
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, Window, reading
 from litellm_messplus.runtime.loading import load_part
 
-# Zeus on this host: GPUs, and on request processors and memory.
+# Zeus on this host: GPUs and, if requested, processors and memory.
 
 NO_GPU = (
     "Zeus found no GPU on this host: run `messplus profile` on the host of the GPUs, or start "
@@ -25,7 +25,7 @@ NO_CPU = (
 
 
 class Measurement(Protocol):
-    """The parts of a `zeus.monitor.Measurement` that are read: joules by index, and seconds."""
+    """The used members of a `zeus.monitor.Measurement`: joules by index, and seconds."""
 
     time: float
     gpu_energy: Mapping[int, float]
@@ -34,7 +34,7 @@ class Measurement(Protocol):
 
 
 class Monitor(Protocol):
-    """The parts of a `zeus.monitor.ZeusMonitor` that are used."""
+    """The used members of a `zeus.monitor.ZeusMonitor`."""
 
     gpu_indices: list[int]
     cpu_indices: list[int]
@@ -58,7 +58,7 @@ class ZeusMeter:
         )
 
     def begin(self) -> "_ZeusWindow":
-        """Begin a window of its own; nothing waits for a GPU, whose work another process sends."""
+        """Begin a window, without waiting for the GPU, whose work another process sends."""
         key = next(self._keys)
         self._monitor.begin_window(key, sync_execution=False)
         return _ZeusWindow(self._monitor, key)
@@ -80,8 +80,8 @@ class _ZeusWindow:
 def open_zeus(gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusMeter:
     """Measure these GPUs of this host, all of them for None.
 
-    Zeus itself leaves out in silence what it cannot read. Raises NotMeasuredError for a GPU that
-    is not there and for what was asked for and cannot be read, ImportError without Zeus.
+    Zeus itself silently omits what it cannot read. Raises NotMeasuredError for a GPU that does not
+    exist and for requested parts that cannot be read, ImportError without Zeus.
     """
     if with_cpu:
         _require_processors()
@@ -91,7 +91,7 @@ def open_zeus(gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusMeter:
         monitor: Any = ZeusMonitor(
             gpu_indices=None if gpus is None else list(gpus), cpu_indices=None if with_cpu else []
         )
-    except Exception as error:  # ValueError, IndexError or a Zeus error, as the driver has it
+    except Exception as error:  # ValueError, IndexError or a Zeus error, depending on the driver
         named = "all" if gpus is None else ", ".join(map(str, gpus))
         raise NotMeasuredError(f"--gpu: given {named}: {error}. {NO_GPU}") from error
     if with_cpu and not monitor.cpu_indices:
@@ -108,14 +108,14 @@ def _require_processors() -> None:
 
     try:
         get_cpus()
-    except Exception as error:  # a Zeus error, whose kinds differ by what the host lacks
+    except Exception as error:  # a Zeus error, whose type depends on what the host lacks
         raise NotMeasuredError(NO_CPU) from error
 
 
-# A zeusd daemon on another host: the differences of its counters.
+# A zeusd daemon on another host: differences of its counters.
 
 PORT = 4938
-"""On which zeusd listens unless it is told otherwise."""
+"""Default port of zeusd."""
 MILLI, MICRO = 1e-3, 1e-6
 
 
@@ -128,7 +128,7 @@ class ProcessorCounters(Protocol):
 
 
 class Client(Protocol):
-    """The parts of a `zeus.utils.zeusd.ZeusdClient` that are used."""
+    """The used members of a `zeus.utils.zeusd.ZeusdClient`."""
 
     @property
     def endpoint(self) -> str: ...
@@ -141,7 +141,7 @@ class Client(Protocol):
 class ZeusdMeter:
     """Counters of these GPUs and processors, by zeusd's own numbers.
 
-    A reading blocks for one or two requests: in an event loop, it belongs in a thread.
+    A reading blocks for one or two requests, so with an event loop it belongs in a thread.
     """
 
     def __init__(self, client: Client, gpus: Sequence[int], cpus: Sequence[int] = ()) -> None:
@@ -154,10 +154,10 @@ class ZeusdMeter:
         return _ZeusdWindow(self._counters, time.monotonic(), self._counters())
 
     def _counters(self) -> dict[str, float]:
-        """Read the joules since the daemon's own start, by sensor."""
+        """Read the joules since the daemon's start, by sensor."""
         try:
             return dict(self._read())
-        except Exception as error:  # of the network, the daemon, or the shape of its answer
+        except Exception as error:  # of the network, the daemon, or the format of its answer
             raise NotMeasuredError(f"{self.source} gave no reading: {error}") from error
 
     def _read(self) -> Iterator[tuple[str, float]]:
@@ -192,9 +192,9 @@ class _ZeusdWindow:
 def open_zeusd(address: str, gpus: Sequence[int] | None, *, with_cpu: bool) -> ZeusdMeter:
     """Measure through the daemon at ``HOST`` or ``HOST:PORT``; all its GPUs for None.
 
-    A daemon that asks for a token gets that of the environment variable `ZEUSD_TOKEN`, as with
-    every client of Zeus. Raises NotMeasuredError for a daemon that does not answer, or does not
-    have what is asked for; ImportError without Zeus.
+    A daemon that requires a token gets that of the environment variable `ZEUSD_TOKEN`, as with
+    every client of Zeus. Raises NotMeasuredError for a daemon that does not answer, or lacks a
+    requested part; ImportError without Zeus.
     """
     from zeus.exception import ZeusBaseError
     from zeus.utils.zeusd import ZeusdClient, ZeusdConfig, require_capabilities
@@ -226,7 +226,7 @@ def open_zeusd(address: str, gpus: Sequence[int] | None, *, with_cpu: bool) -> Z
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Parse `HOST` or `HOST:PORT`. Raises NotMeasuredError for what is neither."""
+    """Parse `HOST` or `HOST:PORT`. Raises NotMeasuredError for anything else."""
     host, colon, port = address.rpartition(":")
     if not colon:
         return address, PORT
@@ -235,12 +235,12 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
-# A meter that may be away: opened when it is first read, and again after whatever failed.
+# A meter that may be unavailable: opened at the first window, and again after any failure.
 
 
 class ReopeningMeter:
-    """A meter that is opened again after a failure. ``open_meter`` is called where a window begins,
-    so in the thread that the meter is read in.
+    """A meter that is opened again after a failure. ``open_meter`` is called when a window begins,
+    so in the thread in which the meter is read.
 
     ``sensors`` are those of the meter that was opened last, none before.
     """
@@ -252,7 +252,7 @@ class ReopeningMeter:
         self._meter: Meter | None = None
 
     def begin(self) -> "_ReopeningWindow":
-        """Begin a window, and open the meter for it where it is not open."""
+        """Begin a window, after opening the meter if it is not open."""
         if self._meter is None:
             self._meter = self._open_meter()
             self.sensors = self._meter.sensors
@@ -279,7 +279,7 @@ class _ReopeningWindow:
             raise
 
 
-# From the options of the command to a meter.
+# From the command's options to a meter.
 
 _MEMBERS = ("source", "sensors", "begin")
 NOT_INSTALLED = (
@@ -296,8 +296,8 @@ def open_meter(
 ) -> Meter:
     """Open a third party's meter by its dotted path, a zeusd daemon, or Zeus on this host.
 
-    Raises NotMeasuredError where nothing can be measured, and says what to do; ConfigurationError
-    for a dotted path that does not lead to a meter.
+    Raises NotMeasuredError, with advice, if nothing can be measured; ConfigurationError for a
+    dotted path that does not lead to a meter.
     """
     if dotted is not None:
         meter: Meter = load_part("--meter", dotted, "a meter", _MEMBERS)
@@ -311,7 +311,7 @@ def open_meter(
 
 
 def require_zeusd_client() -> None:
-    """Check for the client of a zeusd daemon. Raises NotMeasuredError where it is not installed."""
+    """Check for the client of a zeusd daemon. Raises NotMeasuredError if it is not installed."""
     try:
         importlib.import_module("zeus.utils.zeusd")
     except ImportError as missing:

@@ -1,4 +1,4 @@
-"""The encoder protocol: what turns a conversation into features, in two steps."""
+"""The encoder protocol: from a conversation to features, in two steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# What a model is asked, as the encoders see it: the turns in order, and the tools on offer.
+# The input of a model as the encoders see it: the turns in order, and the available tools.
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: who speaks (`system`, `user`, `assistant`, `tool`), and the words.
+    """One message: its role (`system`, `user`, `assistant`, `tool`), and its text.
 
-    What is no text (an image, a sound) stands in the text by its type, as `[image_url]`.
+    Content that is not text (an image, a sound) is represented by its type, as `[image_url]`.
     """
 
     role: str
@@ -24,8 +24,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A whole prompt. ``tools`` are the names and descriptions of what may be called; ``images``
-    and ``attachments`` count what came along without words, ``asks_json`` is whether the answer
+    """A whole prompt. ``tools`` are the names and descriptions of the callable tools; ``images``
+    and ``attachments`` count the content that is not text, ``asks_json`` is whether the answer
     must be JSON."""
 
     turns: tuple[Turn, ...]
@@ -36,12 +36,12 @@ class Conversation:
 
     @cached_property
     def text(self) -> str:
-        """Everything the model reads, in order: tools, then the turns, the system's first."""
+        """The whole input of the model, in order: tools, then the turns, the system's first."""
         return "\n".join([*self.tools, *(turn.text for turn in self.turns)])
 
     @property
     def last(self) -> str:
-        """The words of the last turn: what is to be answered now."""
+        """The text of the last turn, which is to be answered now."""
         return self.turns[-1].text if self.turns else ""
 
     @classmethod
@@ -54,9 +54,9 @@ class Conversation:
 def shortened(conversation: Conversation, characters: int, head: int) -> str:
     """Shorten the text to at most ``characters``: the last turn is kept whole before all else.
 
-    What room it leaves goes to the beginning (at most ``head`` characters of it, where tools and
-    the system's words stand) and then to what comes just before the last turn. A last turn that is
-    longer than all the room stands alone, by ``head`` characters of its beginning and its end.
+    The remaining room goes to the beginning (at most ``head`` characters of it, with the tools and
+    the system's text) and then to the text just before the last turn. A last turn that is longer
+    than ``characters`` stands alone, as ``head`` characters of its beginning, and its end.
     """
     text, last = conversation.text, conversation.last
     if len(text) <= characters:
@@ -79,19 +79,19 @@ def middle_left_out(text: str, characters: int, head: int) -> str:
 
 
 Features = NDArray[np.float32]
-"""A vector of shape (dimension,); float32, because that is what the log stores."""
+"""A vector of shape (dimension,); float32, as in the log."""
 
 FeatureRows = NDArray[np.float32]
 """Vectors of several texts, shape (texts, dimension)."""
 
 
 class Encoder(Protocol):
-    """A deterministic encoder: the log keeps the features, and nothing that they came from.
+    """A deterministic encoder: the log keeps the features, and not the text that they came from.
 
-    ``name`` (at most 255 characters) changes whenever the meaning of the features does: what was
-    logged under another name is not learned from. ``is_fast`` says that encoding takes well under
-    a millisecond, so that the proxy does it in its event loop; any other encoder runs in a process
-    of its own, several prompts at once, one batch after the other.
+    ``name`` (at most 255 characters) changes whenever the meaning of the features does: features
+    logged under another name are not learned from. ``is_fast`` states that encoding takes well
+    under a millisecond, so that the proxy does it in its event loop; any other encoder runs in a
+    process of its own, several prompts at once, one batch after the other.
     """
 
     name: str
@@ -99,11 +99,11 @@ class Encoder(Protocol):
     is_fast: bool
 
     def read(self, conversation: Conversation) -> str:
-        """Return the text that is encoded: shortened to what the encoder takes in, the last turn
-        whole wherever it fits. Cheap; equal texts have equal features."""
+        """Return the text to encode: shortened to the encoder's limit, the last turn whole whenever
+        it fits. Cheap; equal texts have equal features."""
         ...
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
-        """Encode any texts, empty, huge or garbled ones too; a text's features do not depend on the
-        others in the batch (beyond float32 rounding)."""
+        """Encode any texts, including empty, huge or garbled ones; a text's features do not depend
+        on the others in the batch (beyond float32 rounding)."""
         ...

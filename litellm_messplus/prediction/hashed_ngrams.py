@@ -1,9 +1,9 @@
 """The embedded encoder: signed hashed words and the prompt's shape; no download.
 
-Research measured it level with sentence embeddings of MiniLM on recorded zoos, at a fraction of
-the time. The buckets are few, so that a head learns from a few hundred labels; pairs of words only
-crowd them: on five recordings shuffled together, a ridge on all labels comes 0.0044 nats below the
-mean alone with 124 buckets of words and pairs, 0.0123 with 252, 0.0143 without the pairs.
+Measured level with MiniLM sentence embeddings on recorded zoos, at a fraction of the time. The
+buckets are few, so that a head learns from a few hundred labels; pairs of words only crowd them: on
+five recordings shuffled together, a ridge on all labels ends 0.0044 nats below the mean alone with
+124 buckets of words and pairs, 0.0123 with 252, 0.0143 without the pairs.
 
 It runs in the event loop, so the text is read as an array of bytes, without a Python
 object for each word: half the time at 200 tokens, a fifth at 1,200.
@@ -21,9 +21,9 @@ WORD_BUCKETS = 252
 SHAPE_FEATURES = 4
 HEAD_CHARACTERS = 1500
 TAIL_CHARACTERS = 4500
-"""Read of a longer prompt: its beginning and, where the question usually stands, its end."""
+"""Characters read of a longer prompt: at its beginning, and at its end (usually the question)."""
 LONGEST_WORD = 64
-"""Bytes of a word that have a place of their own in its hash."""
+"""Number of bytes of a word with a place of their own in its hash."""
 
 _SPACE, _LETTER, _MARK = 0, 1, 2
 _PRIME = 0x100_0000_01B3
@@ -32,8 +32,8 @@ _GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 def _kind(byte: int) -> int:
-    """Classify a byte: letters, digits and all of UTF-8 beyond ASCII make words; a mark is a word
-    by itself."""
+    """Classify a byte: letters, digits and all of UTF-8 beyond ASCII make words; a punctuation mark
+    is a word by itself."""
     character = chr(byte)
     if byte >= 128 or character.isalnum() or character == "_":
         return _LETTER
@@ -44,16 +44,16 @@ _KINDS = np.array([_kind(byte) for byte in range(256)], dtype=np.uint8)
 
 
 class HashedNgrams:
-    """The encoder in the package: of its ``dimension``, 252 are buckets of words, of unit length,
-    then come four numbers of the shape."""
+    """The encoder in the package: of its ``dimension``, 252 are buckets of words, scaled to unit
+    length, followed by four numbers on the prompt's shape."""
 
     name = "hashed-ngrams-3"
     dimension = WORD_BUCKETS + SHAPE_FEATURES
     is_fast = True
 
     def read(self, conversation: Conversation) -> str:
-        """Shorten what came before the last turn, and never the last turn: of a long one `encode`
-        reads the beginning and the end, but its length counts."""
+        """Shorten the text before the last turn, but never the last turn: of a long one `encode`
+        reads only the beginning and the end, but its length counts."""
         characters = max(HEAD_CHARACTERS + TAIL_CHARACTERS, len(conversation.last))
         return shortened(conversation, characters, HEAD_CHARACTERS)
 
@@ -82,7 +82,7 @@ def _bounded(text: str) -> str:
 
 
 def _starts(kinds: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Find where words begin: at every mark, and at every letter after something else."""
+    """Find where words begin: at every mark, and at every letter after a different kind."""
     is_letter = kinds == _LETTER
     begins = kinds == _MARK
     begins[:1] |= is_letter[:1]
@@ -93,7 +93,7 @@ def _starts(kinds: NDArray[np.uint8]) -> NDArray[np.intp]:
 def _codes(
     read: NDArray[np.uint8], kinds: NDArray[np.uint8], starts: NDArray[np.intp]
 ) -> NDArray[np.uint64]:
-    """Hash each word by a polynomial modulo 2^64; the spaces behind it count as nothing."""
+    """Hash each word by a polynomial modulo 2^64; the spaces behind it are ignored."""
     lengths = np.diff(starts, append=len(read))
     place = np.arange(starts[0], len(read)) - np.repeat(starts, lengths)
     terms = (read[starts[0] :] + np.uint64(1)) * _POWERS[np.minimum(place, LONGEST_WORD - 1)]
@@ -105,7 +105,7 @@ def _codes(
 def _bag(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Count the words with signs, scaled to length 1.
 
-    The codes are multiplied and folded first: the low bits of a polynomial are no hash yet.
+    The codes are multiplied and folded first: the low bits of a polynomial are not yet a hash.
     """
     mixed = codes * _GOLDEN
     mixed ^= mixed >> np.uint64(29)
@@ -118,8 +118,8 @@ def _bag(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 
 def _shape(text: str, lengths: NDArray[np.intp]) -> tuple[float, float, float, float]:
-    """Return length, mean length of a word, share of single characters, and whether it asks; each
-    between 0 and about 1."""
+    """Return the length, the mean word length, the share of single characters, and whether it has a
+    question mark; each between 0 and about 1."""
     count = len(lengths)
     return (
         math.log1p(min(len(text), 1_000_000)) / 16.0,

@@ -1,5 +1,5 @@
 """The head protocol: from features to a probability for each candidate, learned online; linear
-heads, and what is believed of the weights of one."""
+heads, and the belief about the weights of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
 
-# A label as it is learned from.
+# A label for learning.
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Satisfaction from 0 to 1, and how much it counts."""
+    """A satisfaction from 0 to 1, and its weight."""
 
     value: float
     weight: float = 1.0
@@ -32,9 +32,9 @@ Arrays = dict[str, NDArray[Any]]
 class Head(Protocol):
     """A deterministic head: the same labels in the same order give the same head, bit for bit.
 
-    A prompt's labels come together, or one by one; those of other candidates are missing, and leave
-    what is theirs alone. Features of another shape than (dimension,), or that are not all finite,
-    are a ValueError, and a candidate without a head is a KeyError; either changes nothing.
+    A prompt's labels come together, or one by one; a missing label leaves that candidate's own
+    state unchanged. Features of another shape than (dimension,), or that are not all finite, raise
+    ValueError, and a candidate without a head raises KeyError; either changes nothing.
     `conformance.heads` checks all of this.
     """
 
@@ -46,15 +46,15 @@ class Head(Protocol):
         ...
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
-        """Take in a prompt's labels in [0, 1], by candidate; half the weight moves half as far."""
+        """Learn a prompt's labels in [0, 1], by candidate; half the weight moves half as far."""
         ...
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
-        """Replace a label that was learned before, as well as that can be done later."""
+        """Replace a label that was learned before, as well as possible in hindsight."""
         ...
 
     def add(self, candidate: str) -> None:
-        """Add a candidate of which nothing is known, behind the others, which stay as they are."""
+        """Add an unknown candidate after the others, which stay as they are."""
         ...
 
     def remove(self, candidate: str) -> None:
@@ -62,8 +62,8 @@ class Head(Protocol):
         ...
 
     def own(self, candidate: str) -> Arrays:
-        """Return what no other candidate's label may change. Layers that all share are not part of
-        it."""
+        """Return the state that no other candidate's label may change. Layers shared by all are not
+        part of it."""
         ...
 
     def arrays(self) -> Arrays:
@@ -71,15 +71,15 @@ class Head(Protocol):
         ...
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on exactly where a head of the same candidates and dimension was, that gave these.
+        """Continue exactly where a head of the same candidates and dimension was that gave these.
 
-        Raises KeyError for an array that is missing, ValueError for one of another shape.
+        Raises KeyError for a missing array, ValueError for one of another shape.
         """
         ...
 
 
 def checked(features: Features, dimension: int) -> Features:
-    """Return the features themselves, where they are ``dimension`` finite numbers; else raise
+    """Return the features themselves if they are ``dimension`` finite numbers; else raise
     ValueError."""
     if features.shape != (dimension,):
         raise ValueError(f"features of shape {features.shape}, not of dimension {dimension}")
@@ -89,9 +89,9 @@ def checked(features: Features, dimension: int) -> Features:
 
 
 def fill(own: Arrays, given: Mapping[str, NDArray[Any]]) -> None:
-    """Copy the given arrays into one's own of the same names: all of them, or none.
+    """Copy the given arrays into those of the same names in ``own``: all of them, or none.
 
-    Raises KeyError for one that is missing, ValueError for one of another shape or type.
+    Raises KeyError for a missing one, ValueError for one of another shape or type.
     """
     for name, array in own.items():
         found = given[name]
@@ -164,14 +164,14 @@ class LinearHeads:
         self._step(self._row[candidate], self._cross_entropy_gradient(features, error))
 
     def add(self, candidate: str) -> None:
-        """Add a candidate whose head starts at zero, behind the others."""
+        """Add a candidate whose head starts at zero, after the others."""
         row = np.zeros((1, self.dimension + 1))
         self.weights = np.vstack([self.weights, row])
         self.velocity = np.vstack([self.velocity, row])
         self._name((*self.candidates, candidate))
 
     def remove(self, candidate: str) -> None:
-        """Forget a candidate; those behind it move up."""
+        """Forget a candidate; those after it move up."""
         self.weights = np.delete(self.weights, self._row[candidate], axis=0)
         self.velocity = np.delete(self.velocity, self._row[candidate], axis=0)
         self._name(tuple(name for name in self.candidates if name != candidate))
@@ -186,8 +186,8 @@ class LinearHeads:
         return {"weights": self.weights, "velocity": self.velocity}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``arrays`` of such heads gave. Raises KeyError or ValueError where they
-        do not fit."""
+        """Load the ``arrays`` of such heads. Raises KeyError or ValueError if they do not
+        fit."""
         fill(self.arrays(), arrays)
 
     def _name(self, candidates: tuple[str, ...]) -> None:
@@ -207,9 +207,9 @@ def _sigmoid(logits: Weights) -> Weights:
     return 1.0 / (1.0 + np.exp(-clipped))
 
 
-# What is believed of the weights of a linear head: a normal law that every observation sharpens.
+# The belief about the weights of a linear head: a normal law that every observation sharpens.
 #
-# A head of logistic regression is learned by one step of the extended Kalman filter a label:
+# A head of logistic regression is learned by one step of the extended Kalman filter per label:
 # exact for a linear target, and 0.02 ms at 250 weights, so that it needs no batch and no solver.
 # Heads that explain one target together are updated together, as if independent of each other (a
 # mean field): each takes its own share of the surprise, by its own uncertainty.
@@ -220,16 +220,16 @@ def _sigmoid(logits: Weights) -> Weights:
 Vector = NDArray[np.float32]
 
 BLOCK = 8
-"""Observations whose squares are taken off a covariance together."""
+"""Observations whose squares are subtracted from a covariance together."""
 
 
 class Belief:
     """A normal belief about weights: ``mean`` of shape (width,); ``variance`` is that of every
     weight before the first observation.
 
-    Each observation takes one square off the covariance. ``BLOCK`` of them are collected, and taken
-    off together, in a quarter of the time: until then ``covariance`` is too large by the squares of
-    the rows in ``waiting``.
+    Each observation subtracts one square from the covariance. ``BLOCK`` of them are collected and
+    subtracted together, in a quarter of the time: until then ``covariance`` is too large by the
+    squares of the rows in ``waiting``.
     """
 
     def __init__(self, width: int, variance: float) -> None:
@@ -239,13 +239,13 @@ class Belief:
         self.count = 0
 
     def spread(self, row: Vector) -> Vector:
-        """Multiply the covariance by ``row``: by how much each weight goes along with their sum."""
+        """Multiply the covariance by ``row``: the covariance of each weight with that sum."""
         missing = np.dot(np.dot(self.waiting, row), self.waiting)
         spread: Vector = np.dot(self.covariance, row) - missing
         return spread
 
     def sharpen(self, row: Vector) -> None:
-        """Take the square of ``row`` off the covariance."""
+        """Subtract the square of ``row`` from the covariance."""
         self.waiting[self.count] = row
         self.count += 1
         if self.count == BLOCK:
@@ -255,12 +255,12 @@ class Belief:
             self.count = 0
 
     def numbers(self) -> Vector:
-        """Return everything believed, for a snapshot; of the covariance its upper half."""
+        """Return the whole belief for a snapshot; of the covariance, the upper half."""
         upper = self.covariance[_upper(len(self.mean))]
         return np.concatenate(([self.count], self.mean, self.waiting.ravel(), upper), dtype="<f4")
 
     def load(self, numbers: Vector) -> None:
-        """Take over what ``numbers`` of a belief of the same width gave, to the bit.
+        """Load the ``numbers`` of a belief of the same width, bit for bit.
 
         Raises ValueError for another number of them.
         """
@@ -276,7 +276,7 @@ class Belief:
 
 @cache
 def _upper(width: int) -> NDArray[np.bool_]:
-    """Mark where the upper half of a covariance stands, its diagonal included."""
+    """Mark the upper half of a covariance, its diagonal included."""
     return np.triu(np.ones((width, width), np.bool_))
 
 
@@ -289,11 +289,11 @@ class Observed:
 
 
 def observe(parts: Sequence[Observed], residual: float, information: float) -> float:
-    """Learn from one observation of the sum of ``parts``; returns the variance expected of it.
+    """Learn from one observation of the sum of ``parts``; returns its expected variance.
 
     ``residual`` is weight * (observed - expected), in the units of the observation, and
-    ``information`` what it tells of the sum, weight / variance: for a label of probability p,
-    weight * p (1 - p).
+    ``information`` the observation's information on the sum, weight / variance: for a label of
+    probability p, weight * p (1 - p).
     """
     spreads = [part.belief.spread(part.row) for part in parts]
     variance = sum(
@@ -309,7 +309,7 @@ def observe(parts: Sequence[Observed], residual: float, information: float) -> f
 
 
 def correct(parts: Sequence[Observed], difference: float) -> None:
-    """Put another observation in the place of one learned before; ``difference`` is that of their
-    residuals. Exact for a linear target, whatever was learned in between."""
+    """Replace an observation learned before; ``difference`` is that of the residuals. Exact for a
+    linear target, whatever was learned in between."""
     for part in parts:
         part.belief.mean += part.belief.spread(part.row) * np.float32(difference)

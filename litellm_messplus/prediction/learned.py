@@ -1,9 +1,9 @@
-"""What the heads have learned, in words that a person can check: on which prompts a model is good.
+"""The heads' knowledge in figures that a person can check: on which prompts a model is good.
 
-A head's weights say little by themselves. So each number of the surface is followed from a low to a
-high value of it among the recent prompts (their tenth and ninetieth percentile), and what that adds
-to a model's log-odds is shown, with its standard deviation. Numbers of one family are summed up by
-how far the family spreads the predictions of recent prompts.
+A head's weights are hard to read by themselves. So each number of the surface is moved from a low
+to a high value among the recent prompts (their tenth and ninetieth percentile), and the change in
+a model's log-odds is shown, with its standard deviation. Numbers are grouped into families, ordered
+by how far the family spreads the predictions of recent prompts.
 """
 
 import math
@@ -16,9 +16,9 @@ from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import NUMBERS, number_of_column, ramps
 
 LOW, HIGH = 10.0, 90.0
-"""Percentiles of the recent prompts between which a number is followed."""
+"""Percentiles of the recent prompts between which a number is moved."""
 SURE = 2.0
-"""Standard deviations that a change must reach before it is called sure."""
+"""Standard deviations from which on a change is called sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ZooView:
 
 
 def zoo_view(predictor: Predictor) -> ZooView:
-    """Read what this predictor has learned; no family before the first recent prompts."""
+    """Return what this predictor has learned; without families before the first recent prompts."""
     recent = predictor.recent
     seen = recent.numbers[: len(recent)][recent.is_seen[: len(recent)]]
     return ZooView(
@@ -119,7 +119,7 @@ def _families(predictor: Predictor, place: int, seen: NDArray[np.float32]) -> tu
 
 
 def _deviation(predictor: Predictor, place: int, step: NDArray[np.float32]) -> float:
-    """Return the deviation of the change over that step, as far as the heads are trusted."""
+    """Return the standard deviation of the change over that step, weighted by trust."""
     heads, variance = predictor.heads, 0.0
     for reader, trusted in zip(
         heads.readers, heads.trust.of_heads[:-1].reshape(-1, 2), strict=True
@@ -130,6 +130,6 @@ def _deviation(predictor: Predictor, place: int, step: NDArray[np.float32]) -> f
 
 
 def _counted(index: int, value: float) -> float:
-    """Return a count as it was counted; a share as it is."""
+    """Convert a logarithm back to a count; return a share as it is."""
     is_share = NUMBERS[index].name.startswith("share")
     return value if is_share else 2.0**value - 1.0

@@ -19,26 +19,26 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Label, checked, fill
 
 HIDDEN = 256
-"""Width of the hidden layer. The paper does not give it; the authors' code has the encoder's own
+"""Width of the hidden layer. The paper does not state it; the authors' code uses the encoder's own
 (768 for ModernBERT-base), with which a step takes seven times as long, 2.9 ms of the event loop,
 and a snapshot has 4.7 MB instead of 1.6."""
 DROPOUT = 0.1
 SEED = 20250527
 LARGEST = 1e6
-"""Magnitude to which a feature is cut: float32 must bear its square, summed."""
+"""Magnitude to which a feature is clipped: the sum of squares must fit in float32."""
 
 
 class NeuralHeads:
     """Shared layers, and a row of the last linear layer for each candidate.
 
-    A step on labels of all M candidates descends Eq. 4. Where some are missing they are masked: the
-    others' cross-entropies / M, and the weight decay of what they concern, which is their rows and
-    their share of the shared layers (after a label of every candidate, all have decayed once). The
-    rows without a label stay as they are, momentum included; their predictions move with the shared
+    A step on labels of all M candidates descends Eq. 4. Missing labels are masked: the loss is the
+    sum of the others' cross-entropies / M, and weight decay applies to their rows and to their
+    share of the shared layers (after a label of every candidate, all have decayed once). The rows
+    without a label stay as they are, momentum included; their predictions move with the shared
     layers.
 
-    The rows start at zero, where every prediction is one half. The shared layers start, and the
-    masks of step n are drawn, from seeds: folding a log again gives the same heads.
+    The rows start at zero, where every prediction is one half. The shared layers, and the masks of
+    step n, are drawn from seeds: folding a log again gives the same heads.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class NeuralHeads:
             return [torch.sigmoid(row(hidden)).item() for row in rows]
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
-        """Take one SGD step on a prompt's labels, those that are missing masked. Raises as
-        ``predict`` does."""
+        """Take one SGD step on a prompt's labels, with missing ones masked. Raises as ``predict``
+        does."""
         with _one_thread():
             logits = self._logits_in_training(features, list(labels))
             losses = map(_cross_entropy, logits, labels.values())
@@ -98,9 +98,9 @@ class NeuralHeads:
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before.
 
-        A step cannot be taken back once others have followed. This one is along the difference
-        that the other label makes to the loss, under a mask of its own and without decay: right
-        to first order in the learning rate, on average over the masks.
+        A step cannot be undone once others have followed. This one follows the difference in loss
+        between the two labels, under a mask of its own and without decay: correct to first order
+        in the learning rate, on average over the masks.
         """
         with _one_thread():
             (logit,) = self._logits_in_training(features, [candidate])
@@ -108,7 +108,7 @@ class NeuralHeads:
             self._descend(difference, 0.0, 1)
 
     def add(self, candidate: str) -> None:
-        """Add a candidate whose row starts at zero, behind the others."""
+        """Add a candidate whose row starts at zero, after the others."""
         row = _zero_row(self._hidden)
         self._rows.append(row)
         for parameter in row.parameters():
@@ -117,7 +117,7 @@ class NeuralHeads:
         self._name((*self.candidates, candidate))
 
     def remove(self, candidate: str) -> None:
-        """Forget a candidate; those behind it move up."""
+        """Forget a candidate; those after it move up."""
         row = self._rows.pop(self._row[candidate])
         gone = {id(parameter) for parameter in row.parameters()}
         group = self._sgd.param_groups[1]
@@ -142,7 +142,7 @@ class NeuralHeads:
         return arrays
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on exactly where such heads were. Raises KeyError or ValueError where they do not
+        """Continue exactly where such heads were. Raises KeyError or ValueError if they do not
         fit."""
         fill(self.arrays(), arrays)
 
@@ -171,14 +171,14 @@ class NeuralHeads:
         shared, rows = self._sgd.param_groups
         shared["weight_decay"] = decay * labels / len(self.candidates)
         rows["weight_decay"] = decay
-        self._sgd.zero_grad()  # to None, and SGD passes over the rows that get no gradient
+        self._sgd.zero_grad()  # to None: SGD skips the rows that get no gradient
         torch.autograd.backward([loss / len(self.candidates)])
         self._sgd.step()
         self._steps += 1
 
 
 class _SeededDropout(nn.Module):
-    """Dropout with masks of its own generator, so that nothing else that draws changes them."""
+    """Dropout with masks from its own generator, so that no other draw changes them."""
 
     def __init__(self, masks: torch.Generator) -> None:
         super().__init__()
@@ -194,8 +194,8 @@ class _SeededDropout(nn.Module):
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Compute in one thread: on busy cores, handing work this small to other threads takes up to
-    100 ms; and sums come out the same however many there are. Threads that run already, an
-    encoder's, keep their own."""
+    100 ms; and sums come out the same for any number of threads. Threads that already run, as an
+    encoder's, keep their own setting."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,12 +1,12 @@
 """What is known about one zoo: rates, their uncertainty, and what the prompt adds.
 
-A rate is that over all prompts, while a model is called on those it is chosen for. So its mean
-counts each label less what the prompt was expected to add: left out, choosing by the prompt makes
-the rates drift, and unlocks expensive models: 1.15 instead of 0.93 times the hindsight mix on the
-five shared files shuffled together, 1.13 instead of 0.71 on two of them (20 seeds, an earlier
+A rate refers to all prompts, while a model is called on those for which it is chosen. So its mean
+counts each label minus what the prompt was expected to add. Without that, choosing by the prompt
+makes the rates drift, and unlocks expensive models: 1.15 instead of 0.93 times the hindsight mix on
+the five shared files shuffled together, 1.13 instead of 0.71 on two of them (20 seeds, an earlier
 state).
 
-Learns from every labelled call, served or explored, and is shared by the zoo's service levels."""
+It learns from every labelled call, served or explored; the zoo's service levels share it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,17 +27,17 @@ from litellm_messplus.prediction.rates import DriftTest, FadingRate, optimism, r
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 from litellm_messplus.runtime.bounded import Bounded
 
-# The prompts that were judged lately: what a plan is made for, and what a rate is a mean over.
+# The recently judged prompts: those that a plan is made for, and that a rate is a mean over.
 #
-# A model's rate is that over all prompts, while the heads say what one prompt adds in log-odds. The
+# A model's rate refers to all prompts, while the heads give what one prompt adds in log-odds. The
 # two are reconciled here: each model gets an offset, so that its predictions, averaged over the
-# recent prompts, give its rate. Without it a head with large slopes would predict a mean that
-# nobody measured.
+# recent prompts, equal its rate. Without it a head with large slopes would predict a mean that was
+# never measured.
 
 KEPT = 200
-"""Prompts that are kept, the newest."""
+"""Number of prompts kept, the newest."""
 EVERY = 8
-"""Labels after which the offsets and the predictions are made anew, at 0.5 ms for three models."""
+"""Labels after which offsets and predictions are recomputed, in 0.5 ms for three models."""
 STEPS = 3
 """Newton steps per update, from the last offset."""
 FARTHEST = 6.0
@@ -47,8 +47,8 @@ FARTHEST = 6.0
 class RecentPrompts:
     """A ring of the last ``KEPT`` judged prompts.
 
-    ``satisfaction``, shape (prompts, models), is what was predicted of them when ``version`` last
-    rose; ``hope``, shape (models,), what could be added to each model's rate then.
+    ``satisfaction``, shape (prompts, models), holds their predictions as of the last increment of
+    ``version``; ``hope``, shape (models,), what could be added to each model's rate then.
     """
 
     def __init__(self, models: int, dimension: int) -> None:
@@ -68,8 +68,8 @@ class RecentPrompts:
         return min(self.added, KEPT)
 
     def add(self, request_id: str, prompt: Prompt, heads: PromptHeads) -> None:
-        """Add the prompt of a judged request, once, however many of its calls are judged. What it
-        does not tell stands at the average."""
+        """Add the prompt of a judged request, once, however many of its calls are judged. Missing
+        parts are set to the average."""
         if request_id in self.requests:
             return
         place = self.added % KEPT
@@ -82,7 +82,7 @@ class RecentPrompts:
         self.added += 1
 
     def counted(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
-        """Count a learned label, and predict anew at every ``EVERY`` of them."""
+        """Count a learned label, and recompute the predictions at every ``EVERY`` labels."""
         self.labels += 1
         if self.labels % EVERY == 0 and self.added:
             self._predict(heads, rates)
@@ -90,14 +90,14 @@ class RecentPrompts:
             self.version += 1
 
     def add_model(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
-        """Add a model, and predict anew for all."""
+        """Add a model, and recompute all predictions."""
         self.offsets, self.means = np.append(self.offsets, 0.0), np.append(self.means, 0.0)
         self._models_changed(heads, rates, hope)
 
     def remove_model(
         self, model: int, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]
     ) -> None:
-        """Forget a model, and predict anew for the others."""
+        """Forget a model, and recompute the others' predictions."""
         self.offsets, self.means = np.delete(self.offsets, model), np.delete(self.means, model)
         self._models_changed(heads, rates, hope)
 
@@ -128,7 +128,7 @@ class RecentPrompts:
         self.satisfaction = logistics(base + self.offsets + shifts)
 
     def plain(self) -> dict[str, Any]:
-        """Return what a snapshot holds beside ``arrays``."""
+        """Return the part of a snapshot that is not in ``arrays``."""
         return {
             "requests": self.requests,
             "counts": [self.added, self.labels, self.version],
@@ -149,8 +149,8 @@ _ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "h
 
 
 REVISABLE = 4096
-"""Labels whose mark is remembered, so that a second verdict can replace the first exactly. The
-weight of an older one has faded by then."""
+"""Labels whose mark is kept, so that a second verdict can replace the first exactly. The weight of
+an older one has faded by then."""
 
 
 class Mark(NamedTuple):
@@ -166,9 +166,9 @@ class Mark(NamedTuple):
 
 
 class Predictor:
-    """Satisfaction of every candidate; ``rate``, ``deviation`` and ``optimism`` are lists in the
-    order of ``candidates``. What a prompt does not tell, because its features came too late, stands
-    at the average. Features that are not ``dimension`` finite numbers are a ValueError.
+    """The satisfaction of every candidate; ``rate``, ``deviation`` and ``optimism`` are lists in
+    the order of ``candidates``. Parts of a prompt that are missing, because its features came too
+    late, count as average. Features that are not ``dimension`` finite numbers raise ValueError.
     """
 
     def __init__(self, candidates: Sequence[str], dimension: int) -> None:
@@ -195,7 +195,7 @@ class Predictor:
     def learn(
         self, candidate: str, call_id: str, request_id: str, prompt: Prompt, label: Label
     ) -> None:
-        """Take in the label of one call, whoever asked for it and however late it comes."""
+        """Learn the label of one call, from any source and however late it comes."""
         place = self.index[candidate]
         added = 0.0
         if prompt.is_read:
@@ -210,7 +210,7 @@ class Predictor:
     def revise(
         self, candidate: str, call_id: str, prompt: Prompt, previous: Label, label: Label
     ) -> None:
-        """Put a second verdict in the place of the first (what the experts were charged stays)."""
+        """Replace the first verdict by a second one (the experts' charges stay)."""
         place = self.index[candidate]
         if prompt.is_read:
             guess = self.satisfaction(prompt)[place]
@@ -221,14 +221,14 @@ class Predictor:
         self._refresh()
 
     def add(self, candidate: str) -> None:
-        """Add a candidate of which nothing is known, behind the others."""
+        """Add an unknown candidate after the others."""
         self.means.append(FadingRate())
         self.heads.add()
         self._name((*self.candidates, candidate))
         self.recent.add_model(self.heads, self.rate, self._hope())
 
     def remove(self, candidate: str) -> None:
-        """Forget a candidate; those behind it move up."""
+        """Forget a candidate; those after it move up."""
         place = self.index[candidate]
         del self.means[place]
         self.heads.remove(place)
@@ -241,7 +241,7 @@ class Predictor:
         self._refresh()
 
     def plain(self) -> dict[str, Any]:
-        """Return which labels can still be revised, and what is no array of the recent prompts."""
+        """Return the labels that can still be revised, and the recent prompts without arrays."""
         return {"marked": list(self._marks), "recent": self.recent.plain()}
 
     def arrays(self) -> Arrays:
@@ -251,7 +251,7 @@ class Predictor:
         return {"means": means, "marks": marks, **self.heads.arrays(), **self.recent.arrays()}
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``plain`` and ``arrays`` of a predictor of the same candidates gave."""
+        """Load the ``plain`` and ``arrays`` of a predictor of the same candidates."""
         marks = map(Mark._make, arrays["marks"].tolist())
         self._marks.clear()
         self._marks.update(zip(plain["marked"], marks, strict=True))
@@ -261,11 +261,11 @@ class Predictor:
         self._refresh()
 
     def _base(self, place: int) -> float:
-        """Return what is expected of a candidate on the average prompt, in log-odds."""
+        """Return the expected satisfaction of a candidate on the average prompt, in log-odds."""
         return log_odds(self.rate[place]) + float(self.recent.offsets[place])
 
     def _hope(self) -> list[float]:
-        """Return what may be added to each rate, up to a rate of 1."""
+        """Return the optimism that may be added to each rate, up to a rate of 1."""
         return [
             min(extra * deviation, 1.0 - rate)
             for rate, deviation, extra in zip(self.rate, self.deviation, self.optimism, strict=True)

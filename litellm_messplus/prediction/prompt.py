@@ -1,4 +1,4 @@
-"""A prompt as the heads take it: what the encoder made of it, and what is seen of it at once."""
+"""The prompt as the input of the heads: the encoder's features, and its surface."""
 
 import math
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Vector
 from litellm_messplus.prediction.surface import WIDTH, Surface, ramps
 
-# Features as the heads of `adaptive` take them: of unit length, and not too many.
+# Features as the heads of `adaptive` take them: of unit length, and limited in number.
 #
-# Unit length, so that a head's prior weighs the same under every encoder. Not too many, because a
-# label takes the square of their number, in the event loop and in every snapshot. Wider features go
-# through random signs, which keep the cosine of any two prompts to within a standard deviation of 1
-# / sqrt(256) = 0.06, whatever the encoder (Johnson and Lindenstrauss 1984; with signs: Achlioptas,
-# "Database-friendly random projections", 2003).
+# Unit length, so that a head's prior has the same weight under every encoder. Limited, because a
+# label takes time in the square of their number in the event loop, and so does every snapshot in
+# size. Wider features are projected with random signs, which keep the cosine of any two prompts to
+# within a standard deviation of 1 / sqrt(256) = 0.06, whatever the encoder (Johnson and
+# Lindenstrauss 1984; with signs: Achlioptas, "Database-friendly random projections", 2003).
 
 WIDEST = 256
 SEED = 20250527
@@ -31,7 +31,7 @@ class Projection:
     """A projection from ``dimension`` features to ``width`` ones of length 1, or all zero;
     read-only.
 
-    The last row is kept: one prompt is asked for by several heads, at the decision and again when
+    The last row is kept: several heads need that of one prompt, at the decision and again when
     its call has ended.
     """
 
@@ -42,7 +42,7 @@ class Projection:
         self._last: tuple[Features | None, Features] = None, np.zeros(self.width, np.float32)
 
     def __call__(self, features: Features) -> Features:
-        """Project to shape (width,), float32 as the heads are.
+        """Project to shape (width,), in float32 as the heads use.
 
         Raises ValueError for anything but ``dimension`` finite numbers.
         """
@@ -51,7 +51,7 @@ class Projection:
             return row
         row = self._row(features).astype(np.float32)
         row.flags.writeable = False
-        if not features.flags.writeable:  # else the same array may hold another prompt next
+        if not features.flags.writeable:  # else the array may be reused for another prompt
             self._last = features, row
         return row
 
@@ -78,7 +78,7 @@ def _unit(row: Projected) -> Projected:
 
 
 def _signs(rows: int, columns: int) -> Projected:
-    """Draw signs from the generator's raw bits, which numpy promises never to change."""
+    """Draw signs from the generator's raw bits, which numpy guarantees never to change."""
     words = np.random.PCG64(SEED).random_raw(-(-rows * columns // 64)).astype("<u8")
     bits = np.unpackbits(words.view(np.uint8))[: rows * columns]
     return np.where(bits.reshape(rows, columns) == 1, 1.0, -1.0)
@@ -86,20 +86,20 @@ def _signs(rows: int, columns: int) -> Projected:
 
 @dataclass(frozen=True, eq=False)
 class Prompt:
-    """The prompt as the heads see it. ``features`` are None where they came too late, ``surface``
-    where it was not logged, or under another version."""
+    """The prompt as the heads see it. ``features`` is None if they came too late, ``surface`` if it
+    was not logged, or under another version."""
 
     features: Features | None
     surface: Surface | None = None
 
     @property
     def is_read(self) -> bool:
-        """Whether anything is known of it."""
+        """Whether any of it is known."""
         return self.features is not None or self.surface is not None
 
     @cached_property
     def ramps(self) -> Vector | None:
-        """The ramps, of shape (WIDTH,). Raises ValueError for a surface that is none."""
+        """The ramps, of shape (WIDTH,). Raises ValueError for an invalid surface."""
         return None if self.surface is None else ramps(self.surface)
 
     def words(self, dimension: int) -> Vector | None:
@@ -112,7 +112,7 @@ class Prompt:
 
 class Rows(NamedTuple):
     """The difference of a prompt from the average one: ``surface`` of shape (WIDTH,), ``words`` of
-    shape (at most 256,); zero where the prompt does not tell."""
+    shape (at most 256,); zero where the prompt's part is missing."""
 
     surface: Vector
     words: Vector
@@ -120,8 +120,8 @@ class Rows(NamedTuple):
 
 class Combined:
     """Several models' linear heads as one, over prompts as they are: ``weights`` of shape (models,
-    WIDTH) and ``words`` of shape (at most 256,), which all models share. What they give of the
-    ``average`` prompt is taken off, not the average off every prompt."""
+    WIDTH) and ``words`` of shape (at most 256,), which all models share. The output for the
+    ``average`` prompt is subtracted, instead of the average from every prompt."""
 
     def __init__(self, weights: Vector, words: Vector, average: "Average") -> None:
         self.weights = weights
@@ -131,8 +131,8 @@ class Combined:
         self._words_at_average = np.dot(words, average.words)
 
     def of(self, prompt: Prompt) -> Vector:
-        """Compute what each model's heads say of one prompt, shape (models,); what it does not tell
-        gives zero."""
+        """Compute the output of each model's heads for one prompt, shape (models,); missing parts
+        give zero."""
         surface, words = prompt.ramps, prompt.words(self._dimension)
         found = np.zeros(len(self.weights), np.float32)
         if surface is not None:
@@ -150,7 +150,7 @@ class Combined:
 
 class Average:
     """The average prompt so far, from which every other is measured: on the average prompt all
-    heads say zero, so that what is common to all prompts stays in the running means."""
+    heads give zero, so that what is common to all prompts stays in the running means."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -167,7 +167,7 @@ class Average:
         )
 
     def count(self, prompt: Prompt) -> None:
-        """Take one more prompt into the average."""
+        """Count one more prompt in the average."""
         surface, words = prompt.ramps, prompt.words(self.dimension)
         if surface is not None:
             self.counts[0] += 1

@@ -1,15 +1,15 @@
-"""What the prompt adds to each model's running mean, in log-odds, as far as it has earned trust.
+"""What the prompt adds to each model's running mean, in log-odds, as far as it is trusted.
 
 Two readers look at the surface of the prompt. Each has a head that all models share (a prompt that
-is hard for one is hard for the others, so a label of any model teaches all of them) and one of each
-model's own (the small model fails at long numbers, the large one does not). The cautious reader
-hardly believes that prompts differ, the bold one expects differences of many nats; on a stream
-inside one benchmark the first is right, on a mixed one the second. A third head, shared by all
-models, reads the encoder's features, and learns what the surface leaves unexplained.
+is hard for one is hard for the others, so a label of any model teaches all of them) and one per
+model (the small model fails at long numbers, the large one does not). The cautious reader assumes
+that prompts hardly differ, the bold one expects differences of many nats; on a stream from one
+benchmark the first is right, on a mixed one the second. A third head, shared by all models, reads
+the encoder's features, and learns what the surface leaves unexplained.
 
-How far each is trusted, its own predictions decide: experts that take none, half or all of a head
-are weighed by exp(-discounted log-loss) of what each predicted before the label was known. Taking
-more begins with a charge, so that a stream on which prompts tell nothing never pays for reading.
+The trust in each follows from its own predictions: experts that use none, half or all of a head are
+weighted by exp(-discounted log-loss) of their predictions before each label was known. Using more
+begins with a charge, so that a stream on which prompts carry no information never pays for reading.
 """
 
 import math
@@ -27,14 +27,14 @@ from litellm_messplus.prediction.surface import WIDTH
 READERS = ((0.03, 0.015), (0.45, 0.22))
 """Prior variances of the shared head and of each model's own: the cautious reader, the bold one."""
 WORDS = 0.2
-"""Prior variance of the head of the encoder's features."""
+"""Prior variance of the head on the encoder's features."""
 SURFACE_SCALES = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (0.5, 0.5))
-"""How much of a reader's shared head, and of its own heads, an expert takes."""
+"""Share of a reader's shared head, and of its own heads, that an expert uses."""
 WORD_SCALES = (0.0, 0.5, 1.0)
 CHARGE = 1.5
-"""Nats that an expert begins behind, for each whole head that it takes."""
+"""Initial loss of an expert, in nats, for each whole head that it uses."""
 MEMORY = 500.0
-"""Labels over which the experts' losses are kept in mind."""
+"""Number of labels that the experts' discounted losses cover."""
 LEAST_INFORMATION = 0.02
 _EDGE = 0.01
 _FARTHEST = 30.0
@@ -61,7 +61,7 @@ def logistics(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Reader:
-    """A shared head, and one of each model's own, over the surface."""
+    """A shared head, and one per model, over the surface."""
 
     def __init__(self, models: int, shared: float, own: float) -> None:
         self.shared = Belief(WIDTH, shared)
@@ -69,11 +69,11 @@ class Reader:
         self._variance = own
 
     def add(self) -> None:
-        """Add a model's own head, which knows nothing."""
+        """Add an untrained head for one more model."""
         self.own.append(Belief(WIDTH, self._variance))
 
     def says(self, model: int, row: Vector) -> tuple[float, float]:
-        """Return what the shared head and the model's own add."""
+        """Return what the shared head and the model's own add, in log-odds."""
         return float(self.shared.mean @ row), float(self.own[model].mean @ row)
 
     def parts(self, model: int, row: Vector) -> tuple[Observed, Observed]:
@@ -85,8 +85,8 @@ class Reader:
 
 
 class Trust:
-    """The experts: ``scales`` of shape (experts, heads), the first of which takes nothing; heads
-    are a reader's shared one and its own, for each reader, then the words'."""
+    """The experts: ``scales`` of shape (experts, heads), the first of which uses no head; the heads
+    are the shared and the own one of each reader, then the words'."""
 
     def __init__(self) -> None:
         rows = [(0.0,) * (2 * len(READERS))]
@@ -103,7 +103,7 @@ class Trust:
         return float(self.losses[0] - self.losses.min())
 
     def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
-        """Charge every expert its log-loss on a label; ``base`` is what the means alone say."""
+        """Charge every expert its log-loss on a label; ``base`` is the means' own prediction."""
         guess = np.clip(logistics(base + self.scales @ says), _EDGE, 1.0 - _EDGE)
         loss = -label.value * np.log(guess) - (1.0 - label.value) * np.log(1.0 - guess)
         self.losses = self.losses * (1.0 - 1.0 / MEMORY) + label.weight * loss
@@ -135,12 +135,12 @@ class PromptHeads:
         return self.trust.evidence
 
     def shifts(self, prompt: Prompt) -> Vector:
-        """Predict the log-odds that the prompt adds for each model, shape (models,), trust
-        applied."""
+        """Predict what the prompt adds to each model's log-odds, shape (models,), weighted by
+        trust."""
         return self.combined.of(prompt)
 
     def learn(self, model: int, prompt: Prompt, base: float, label: Label) -> None:
-        """Learn a label of one model; ``base`` is what is expected of it on the average prompt, in
+        """Learn a label of one model; ``base`` is its expectation on the average prompt, in
         log-odds."""
         self.average.count(prompt)
         rows = self.average.difference(prompt)
@@ -157,7 +157,7 @@ class PromptHeads:
 
     def revise(self, model: int, prompt: Prompt, difference: float) -> None:
         """Learn a second verdict; ``difference`` is its residual minus that of the one it replaces.
-        What the experts were charged stays."""
+        The experts' charges stay."""
         rows = self.average.difference(prompt)
         correct([Observed(self.words, rows.words)], difference)
         for reader in self.readers:
@@ -165,14 +165,14 @@ class PromptHeads:
         self._combine()
 
     def add(self) -> None:
-        """Add a model of which nothing is known, behind the others."""
+        """Add an unknown model after the others."""
         self.models += 1
         for reader in self.readers:
             reader.add()
         self._combine()
 
     def remove(self, model: int) -> None:
-        """Forget a model; those behind it move up. What it taught the shared heads stays."""
+        """Forget a model; those after it move up. What it taught the shared heads stays."""
         self.models -= 1
         for reader in self.readers:
             del reader.own[model]
@@ -203,11 +203,11 @@ class PromptHeads:
     def _observe(parts: Sequence[Observed], expected: float, label: Label) -> None:
         guess = logistic(expected)
         information = label.weight * max(guess * (1.0 - guess), LEAST_INFORMATION)
-        if information > 0.0:  # a label may count nothing
+        if information > 0.0:  # a label may have no weight
             observe(parts, label.residual(guess), information)
 
     def _combine(self) -> None:
-        """Combine all heads into one, as far as each is trusted."""
+        """Combine all heads into one, weighted by trust."""
         *surface, words = self.trust.of_heads.astype(np.float32)
         weights: Vector = np.zeros((self.models, WIDTH), np.float32)
         for place, reader in enumerate(self.readers):
@@ -218,26 +218,26 @@ class PromptHeads:
         self.combined = Combined(weights, words * self.words.mean, self.average)
 
 
-# What the prompt tells of the length of each model's answer, and so of its cost and seconds.
+# What the prompt says about the length of each model's answer, and so about its cost and seconds.
 #
-# Why it exists: where one request costs several times another, a satisfied request is bought
-# cheapest where the step to the better model is small. Every call shows a length, labelled or
-# not, so this is learned far sooner than satisfaction. Models differ: one writes three lines of
-# working for a sum, another the sum. So there is a head that all share, and one of each model's
-# own. Left out (10 seeds): tiny 0.60 instead of 0.53 times the hindsight mix.
+# Why it exists: if one request costs several times as much as another, a satisfied request is
+# bought most cheaply where the step to the better model is small. Every call shows a length,
+# labelled or not, so this is learned far sooner than satisfaction. Models differ: one writes three
+# lines of working for a sum, another the sum. So there is a head that all share, and one per
+# model. Left out (10 seeds): tiny 0.60 instead of 0.53 times the hindsight mix.
 
 LARGEST_SHIFT = 2.0
 """Largest log-ratio of an answer's length to its model's mean, either way; and largest surprise."""
 LENGTH_SHARED, LENGTH_OWN, LENGTH_WORDS = 0.05, 0.02, 0.05
 """Prior variances of the weights, in nats squared."""
 NOISE, LEAST_NOISE = 0.25, 0.01
-"""Variance of the log of an answer's length that no prompt explains: at first, and at least."""
+"""Variance of the log of an answer's length that prompts do not explain: initial, and least."""
 NOISE_SHARE = 0.02
 """Weight of one answer in the running mean of that variance."""
 
 
 class LengthHeads:
-    """Tokens of an answer, as multiples of each model's running mean."""
+    """The length of an answer in tokens, as a multiple of each model's running mean."""
 
     def __init__(self, models: int, dimension: int) -> None:
         self.average = Average(dimension)
@@ -252,8 +252,8 @@ class LengthHeads:
         return [_multiple(shift) for shift in self._combined.of(prompt).tolist()]
 
     def multiples_of_many(self, surface: Vector, words: Vector) -> NDArray[np.float64]:
-        """Predict the same of several prompts, (prompts, WIDTH) and (prompts, words), neither
-        measured from the average: shape (prompts, models)."""
+        """Predict the same for several prompts, (prompts, WIDTH) and (prompts, words), neither
+        relative to the average: shape (prompts, models)."""
         shifts = self._combined.of_many(surface - self.average.surface, words - self.average.words)
         multiples: NDArray[np.float64] = np.exp(
             np.clip(shifts, -LARGEST_SHIFT, LARGEST_SHIFT), dtype=np.float64
@@ -261,7 +261,7 @@ class LengthHeads:
         return multiples
 
     def learn(self, model: int, prompt: Prompt, multiple: float) -> None:
-        """Learn from an answer that was so many times as long as its model's mean."""
+        """Learn from an answer of ``multiple`` times its model's mean length."""
         if multiple <= 0.0:
             return
         self.average.count(prompt)
@@ -280,13 +280,13 @@ class LengthHeads:
         self._combine()
 
     def add(self) -> None:
-        """Add a model of which nothing is known, behind the others."""
+        """Add an unknown model after the others."""
         self.own.append(Belief(WIDTH, LENGTH_OWN))
         self.noise = np.append(self.noise, NOISE)
         self._combine()
 
     def remove(self, model: int) -> None:
-        """Forget a model; those behind it move up."""
+        """Forget a model; those after it move up."""
         del self.own[model]
         self.noise = np.delete(self.noise, model)
         self._combine()

@@ -1,11 +1,11 @@
-"""How sure are we of a satisfaction rate: a discounted mean, its deviation, and an upper bound.
+"""The certainty of a satisfaction rate: a discounted mean, its deviation, and an upper bound.
 
-Why it exists: the controller has to tell "this model cannot hold alpha" from "this model had bad
-luck". The rate is shrunk towards the rate of all models together by a few pseudo-labels, so that
-one bad label does not condemn a model; old labels fade so that a model may change.
+Why it exists: the controller has to distinguish "this model cannot hold alpha" from "this model had
+bad luck". The rate is shrunk towards the rate of all models together by a few pseudo-labels, so
+that one bad label does not rule out a model; old labels fade so that a model may change.
 
-The upper bound is that of MOSS (Audibert and Bubeck): a model that got less than its share of the
-labels is looked at more kindly, by sqrt(2 ln(labels / (models * labels of this one))).
+The upper bound is that of MOSS (Audibert and Bubeck): a model with less than its share of the
+labels gets more optimism, by sqrt(2 ln(labels / (models * labels of this one))).
 Left out (6 seeds), a cheap model with a few early misses is not tried again while an
 expensive one serves: 0.452 instead of 0.429 MJ, worst seed 2.5 instead of 1.8 times the median."""
 
@@ -21,22 +21,22 @@ from litellm_messplus.prediction.head import Label
 # Has a model become worse? A cumulative sum of log-likelihood ratios (Page's test).
 #
 # A mean that forgets fast enough to notice a degraded model is too noisy to keep an expensive one
-# out. So the mean stays slow, and this test tells when it is out of date.
+# out. So the mean stays slow, and this test detects when it is out of date.
 
 SHIFT = 0.4
-"""The drop of the log-odds of satisfaction that is looked for, in nats."""
+"""The tested drop in the log-odds of satisfaction, in nats."""
 ALARM = 10.0
-"""Evidence that raises the alarm, in nats. At 6, a mix of tasks, whose rates wander by themselves,
-raised enough false ones to cost 6 % more."""
+"""Evidence that raises the alarm, in nats. At 6, a mix of tasks, whose rates wander on their own,
+raised enough false alarms to cost 6 % more."""
 KNOWN = 100.0
-"""Labels that a rate must rest on before it can be found out of date."""
+"""Least number of labels behind a rate before it can be found out of date."""
 _EDGE = 0.02
 
 
 @dataclass(slots=True)
 class DriftTest:
-    """A test for a drop: the ``evidence`` for it, and the labels since it last was zero, which are
-    all that is known of the model if it did drop."""
+    """A test for a drop: the ``evidence`` for it, and the labels since that was last zero, which
+    are all that is known of the model if it did drop."""
 
     evidence: float = 0.0
     weight: float = 0.0
@@ -45,8 +45,8 @@ class DriftTest:
     def add(self, label: float, weight: float, known: float, total: float, keep: float) -> bool:
         """Count a label against ``known`` ones that sum to ``total``; True on an alarm.
 
-        The labels since the suspicion began fade by ``keep``, as those of the mean do. A suspicion
-        so old that too little is known from before it is dropped.
+        The labels since the evidence was last zero fade by ``keep``, as those of the mean do. A
+        suspicion is dropped when too little is known from before it.
         """
         before = known - self.weight
         if before >= KNOWN:
@@ -60,7 +60,7 @@ class DriftTest:
 
 
 def _log_ratio(label: float, rate: float) -> float:
-    """Compute how much more likely the label is after the drop than at the rate, in nats."""
+    """Compute the log-likelihood ratio of the label, after the drop against before, in nats."""
     rate = min(max(rate, _EDGE), 1.0 - _EDGE)
     dropped = rate / (rate + (1.0 - rate) * math.exp(SHIFT))
     return label * math.log(dropped / rate) + (1.0 - label) * math.log(
@@ -79,8 +79,8 @@ KINDNESS = 2.0
 class FadingRate:
     """Discounted weight and sum of one model's labels; ``faded`` is the log of the discount.
 
-    Where the change test finds that the model has become worse, the mean starts again from the
-    labels since then; ``restarted`` is what ``faded`` was at that moment.
+    If the drift test finds that the model has become worse, the mean starts again from the
+    labels since then; ``restarted`` is the value of ``faded`` at that moment.
     """
 
     weight: float = 0.0
@@ -90,7 +90,7 @@ class FadingRate:
     change: DriftTest = field(default_factory=DriftTest)
 
     def add(self, label: float, weight: float = 1.0) -> float:
-        """Count a label; the returned mark lets a later verdict be put in its place exactly."""
+        """Count a label; the returned mark allows a later verdict to replace it exactly."""
         keep = math.exp(-weight / MEMORY)
         has_dropped = self.change.add(label, weight, self.weight, self.total, keep)
         self.weight = self.weight * keep + weight
@@ -103,8 +103,8 @@ class FadingRate:
         return self.faded
 
     def revise(self, mark: float, old: Label, new: Label) -> None:
-        """Replace a label counted before, faded by everything that was counted since; one from
-        before a restart counts for nothing any more."""
+        """Replace a label counted before, faded by all labels counted since; one from before a
+        restart has no weight any more."""
         if mark > self.restarted:
             return
         kept = math.exp(self.faded - mark)
@@ -127,8 +127,8 @@ def rates(means: Sequence[FadingRate]) -> tuple[list[float], list[float]]:
 
 
 def optimism(means: Sequence[FadingRate]) -> list[float]:
-    """Return the standard deviations to add per model: the base, and more for a model with few
-    labels."""
+    """Return the number of standard deviations to add per model: the base, and more for a model
+    with few labels."""
     share = sum(mean.weight for mean in means) / max(len(means), 1)
     return [
         math.sqrt(DEVIATIONS**2 + KINDNESS * math.log(max(share / max(mean.weight, 1.0), 1.0)))
@@ -136,13 +136,13 @@ def optimism(means: Sequence[FadingRate]) -> list[float]:
     ]
 
 
-# The plain mean of each candidate's labels: the prediction for a prompt that nobody could read.
+# The plain mean of each candidate's labels: the prediction for a prompt that could not be read.
 
 
 class LabelMeans:
     """The running means of labels: ``counts`` has shape (M, 2): the weight of all labels, and their
-    weighted sum. One label of a half is imagined at the start, where every prediction is one half,
-    as the heads' is."""
+    weighted sum. Each starts with one pseudo-label of 0.5, so that every prediction starts at one
+    half, as the heads' do."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
         self._row = {name: row for row, name in enumerate(candidates)}
@@ -155,12 +155,12 @@ class LabelMeans:
         return means
 
     def add(self, candidate: str) -> None:
-        """Add a candidate without a label, behind the others."""
+        """Add a candidate without labels, after the others."""
         self._row[candidate] = len(self._row)
         self.counts = np.vstack([self.counts, np.zeros((1, 2))])
 
     def remove(self, candidate: str) -> None:
-        """Forget a candidate; those behind it move up."""
+        """Forget a candidate; those after it move up."""
         self.counts = np.delete(self.counts, self._row.pop(candidate), axis=0)
         self._row = {name: row for row, name in enumerate(self._row)}
 

@@ -1,13 +1,13 @@
-"""What a person sees of a prompt at once: how long, how many numbers, code, language, turns, tools.
+"""The surface of a prompt: its length, and how many numbers, code, languages, turns and tools.
 
-Why it exists: these few numbers tell more of who will answer well than any words do. Without them
-the demo's tasks cost 1.27 instead of 0.53 times the hindsight mix; without the words of the
-embedded encoder, 0.54 (10 seeds). They are the same beside every encoder, are there when a slow one
-is late, and take 0.04 ms for 200 tokens, 0.2 ms for a prompt of any length.
+Why it exists: these few numbers predict which model will answer well better than any words do.
+Without them the demo's tasks cost 1.27 instead of 0.53 times the hindsight mix; without the words
+of the embedded encoder, 0.54 (10 seeds). They are the same with every encoder, are available when a
+slow one is late, and take 0.04 ms for 200 tokens, 0.2 ms for a prompt of any length.
 
-A linear head cannot say "above 50 numbers, the small model fails". So each number is spread over
-ramps that rise from 0 to 1 between two neighbouring knots: any weights of them are a piecewise
-linear curve of that number.
+A linear head cannot express "above 50 numbers, the small model fails". So each number is spread
+over ramps that rise from 0 to 1 between two neighbouring knots: any weights on them give a
+piecewise linear curve of that number.
 """
 
 import re
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.encoder import Conversation, shortened
 
 Surface = NDArray[np.float32]
-"""The numbers of one prompt, shape (len(NUMBERS),): what the log stores."""
+"""The numbers of one prompt, shape (len(NUMBERS),), as in the log."""
 Ramps = NDArray[np.float32]
-"""Numbers as a linear head takes them, shape (WIDTH,), each from 0 to 1."""
+"""The numbers as the input of a linear head, shape (WIDTH,), each from 0 to 1."""
 
 VERSION = "surface-1"
-"""Changes whenever the meaning of a number does; another version's numbers are not learned from."""
+"""Version of the numbers' meaning: those logged under another version are not learned from."""
 LONGEST = 8000
 HEAD = 4000
-"""Characters that are read of a longer prompt, and how many of them at its beginning."""
+"""Characters read of a longer prompt, and how many of them at its beginning."""
 
 
 class Number(NamedTuple):
@@ -44,8 +44,7 @@ def _doublings(upto: int, step: int = 1) -> tuple[float, ...]:
 
 
 def _counts(upto: int) -> tuple[float, ...]:
-    """Place a knot at every count up to 2**upto: of what is usually rare, each one
-    matters."""
+    """Place a knot at every count up to 2**upto: for what is usually rare, each one matters."""
     return tuple(np.log2(1.0 + np.arange(2**upto)).tolist())
 
 
@@ -162,7 +161,7 @@ def read_surface(conversation: Conversation) -> Surface:
 
 
 def ramps(surface: Surface) -> Ramps:
-    """Raise the ramps of one prompt, or of several: shape (..., len(NUMBERS)) to (..., WIDTH).
+    """Compute the ramps of one prompt, or of several: shape (..., len(NUMBERS)) to (..., WIDTH).
 
     Raises ValueError for numbers of another shape, or that are not all finite.
     """

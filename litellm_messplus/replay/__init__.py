@@ -1,1 +1,1 @@
-"""A recorded zoo through the same engine that serves: what would it have cost, and held?"""
+"""Replays of a recorded zoo through the serving engine: the cost, and the share satisfied."""

@@ -1,8 +1,8 @@
-"""The project's own database as recordings: yesterday's traffic, to be replayed.
+"""The project's own database as recordings: past traffic, to be replayed.
 
-A replay must know what every model would have answered. A log tells that of explorations of all
-candidates alone; of any other request it knows what one model answered, if anybody judged that.
-What is not known is left open here, and drawn at the replay (`filling`)."""
+A replay must know what every model would have answered. A log has that only for explorations of all
+candidates; for any other request it has the answer of one model, if it was judged. Unknown outcomes
+are left open here, and drawn at the replay (`filling`)."""
 
 import asyncio
 import math
@@ -27,27 +27,27 @@ from litellm_messplus.store.reading import UnreadableDatabaseError, reading
 from litellm_messplus.store.rows import features_from_bytes, logged_surface
 from litellm_messplus.store.tables import call_energy, calls, labels, requests, verdicts
 
-# What nobody saw, drawn from what was seen of the same model on alike prompts.
+# Unknown outcomes, drawn from known ones of the same model on similar prompts.
 #
-# A log of served requests says of most requests what one model answered. To replay it under another
-# alpha, each missing outcome is taken from a donor: a request that the model did answer, drawn from
-# those with the nearest prompts (hot-deck imputation; Andridge and Little, "A review of hot deck
-# imputation for survey non-response", 2010). Verdict and cost come from one donor, so that they
-# stay together; that the prompts are alike makes good for a model having been called on the prompts
-# that it was chosen for.
+# For most requests, a log of served requests has the answer of one model. To replay it under
+# another alpha, each missing outcome is taken from a donor: a request that the model did answer,
+# drawn from those with the nearest prompts (hot-deck imputation; Andridge and Little, "A review of
+# hot deck imputation for survey non-response", 2010). Verdict and cost come from one donor, so that
+# they stay together; the similarity of the prompts makes up for a model having been called only on
+# the prompts that it was chosen for.
 #
-# How little may be known of a model shows in the spread over seeds: each weighs the donors anew, by
-# Rubin's Bayesian bootstrap (1981), so that a rate that rests on 50 labels varies as one does.
+# The uncertainty about a rarely called model shows in the spread over seeds: each weights donors
+# anew, by Rubin's Bayesian bootstrap (1981), so that a rate from 50 labels varies as one does.
 
 ALIKE = 10
-"""Nearest donors, one of which is drawn: always the nearest would repeat one verdict many times."""
+"""Nearest donors, one of which is drawn: the nearest alone would repeat one verdict many times."""
 DONORS = 4000
-"""Of a model, the newest: the work grows with requests times donors."""
+"""Donors per model, the newest: the work grows with requests times donors."""
 BLUR = 1e-3
-"""Of a cosine: prompts that are alike to within it are taken in any order, or of a thousand equal
-ones the same ten would stand for all."""
+"""Random noise on a cosine: equally near prompts are taken in random order, or the same ten of a
+thousand equal ones would stand for all."""
 AT_ONCE = 512
-"""Requests that are compared with all donors together, which bounds the memory."""
+"""Requests compared with all donors at once, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class _Gap:
 
 
 class Filling:
-    """The filling of one recording's gaps. Raises ValueError where a model of it was never seen."""
+    """The imputation of one recording. Raises ValueError if one of its models was never seen."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -71,12 +71,12 @@ class Filling:
 
     @property
     def note(self) -> str:
-        """The note that a reader of any figure made from it needs."""
+        """The note for readers of any figure made from it."""
         missing = 1.0 - float(self._recording.is_known.mean())
         return f"{missing:.0%} of all outcomes were never seen: drawn from those of alike prompts"
 
     def drawn(self, generator: np.random.Generator) -> Recording:
-        """Draw the recording without a gap; a cost that is known without its verdict is kept."""
+        """Draw the recording without gaps; a cost that is known without its verdict is kept."""
         satisfied, cost = self._recording.satisfied.copy(), self._recording.cost.copy()
         weights = generator.exponential(size=len(satisfied))
         for gap in self._gaps:
@@ -96,8 +96,8 @@ def _gap(model: int, directions: FeatureRows, is_known: NDArray[np.bool_]) -> _G
 
 
 def _nearest(directions: FeatureRows, missing: Order, seen: Order) -> NDArray[np.intp]:
-    """Find the nearest places among all, by the cosine of their features: shape (missing, ALIKE, or
-    fewer)."""
+    """Find the nearest of the seen requests by the cosine of their features: shape (missing, ALIKE,
+    or fewer)."""
     count, blur = min(ALIKE, len(seen)), np.random.default_rng(0)
     nearest = np.empty((len(missing), count), dtype=np.intp)
     for start in range(0, len(missing), AT_ONCE):
@@ -111,7 +111,7 @@ def _nearest(directions: FeatureRows, missing: Order, seen: Order) -> NDArray[np
 def _one_each(
     donors: NDArray[np.intp], weights: NDArray[np.float64], generator: np.random.Generator
 ) -> Order:
-    """Draw one of each row's donors, as likely as its weight says."""
+    """Draw one of each row's donors, with probability in proportion to its weight."""
     upto = np.cumsum(weights[donors], axis=1)
     draw = generator.random((len(donors), 1)) * upto[:, -1:]
     chosen: Order = donors[np.arange(len(donors)), (draw >= upto).sum(axis=1)]
@@ -124,16 +124,16 @@ def _unit_rows(features: FeatureRows) -> FeatureRows:
 
 
 SATISFIED_FROM = 0.5
-"""A verdict of at least this counts as satisfied: the yardsticks know yes and no alone."""
+"""A verdict of at least this counts as satisfied: the yardsticks need a yes or no."""
 FEWEST = 30
-"""Judged calls of a model that is to be drawn from. The rate that 30 tell has a standard error of
-8 points; the log knows next to nothing of a model with fewer, which is left out."""
+"""Least number of judged calls of a model to draw from. A rate from 30 has a standard error of 8
+points; a model with fewer is left out."""
 
 
 @dataclass(slots=True)
 class _Request:
-    """A logged request. ``outcomes`` holds, by candidate, the label that counts (NaN without one)
-    and the cost."""
+    """A logged request. ``outcomes`` holds, by candidate, the label that counts (NaN if none) and
+    the cost."""
 
     text: str
     characters: int
@@ -143,18 +143,18 @@ class _Request:
 
 
 def is_database(source: str) -> bool:
-    """Tell whether it names a log rather than a file of rows: a database, or the folder of its
-    archive."""
+    """Tell whether a source names a log, that is a database or the folder of its archive, and not
+    a file of rows."""
     is_file = Path(source).suffix in (".db", ".sqlite", ".sqlite3")
     return "://" in source or is_file or Path(source).is_dir()
 
 
 def read_database(source: str, encoder: Encoder) -> list[Recording]:
-    """Read one recording a zoo, in the order of the log, of a database or of its archive; named
+    """Read one recording per zoo, in the order of the log, from a database or its archive; named
     `database:zoo`, without a password.
 
-    A zoo of which everything is known of some requests, and nothing of the others, is these
-    requests. Raises ReplayError for a database that cannot be read, or that tells too little of
+    If all outcomes are known for some requests of a zoo, and none for the others, only the former
+    are kept. Raises ReplayError for a database that cannot be read, or that holds too little on
     every zoo.
     """
     name = source.rsplit("@", 1)[-1]
@@ -178,7 +178,7 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
 
 
 Archived = Any
-"""A row of an archive: its columns are those of its time."""
+"""A row of an archive, with the columns of its version."""
 
 
 class _Logged(NamedTuple):
@@ -206,7 +206,7 @@ async def _rows(source: str) -> list[_Logged]:
 
 
 def _archived(folder: Path) -> list[_Logged]:
-    """Read the same from an archive of `messplus prune`, whichever version of the log it is of."""
+    """Read the same from an archive of `messplus prune`, of any version of the log."""
     made: dict[str, list[Archived]] = defaultdict(list)
     said: dict[str, list[Archived]] = defaultdict(list)
     for call in _table(folder, calls):
@@ -241,8 +241,8 @@ def _table(folder: Path, table: Table) -> Iterator[Archived]:
 
 
 def _query() -> Select[Any]:
-    """Query every request, with each call that was really made and measured, and the label that
-    counts of it; once without a call where there is none."""
+    """Query every request, with each measured call that was really made, and the label that counts
+    for it; once, without a call, if there is none."""
     measured = and_(
         calls.c.request_id == requests.c.request_id,
         calls.c.status == "success",
@@ -265,7 +265,7 @@ def _query() -> Select[Any]:
 
 
 def _by_zoo(found: list[_Logged], encoder: Encoder) -> dict[str, list[_Request]]:
-    """Group the requests by zoo; those without features of this encoder are left out, unless their
+    """Group the requests by zoo, leaving out those without features of this encoder, unless their
     text was kept."""
     zoos: dict[str, dict[str, _Request]] = defaultdict(dict)
     for row in found:
@@ -292,7 +292,7 @@ def _features(row: _Logged, encoder: Encoder) -> Features | None:
 
 
 def _surface(row: _Logged) -> Surface | None:
-    """Return the surface as it was logged; of a text alone, what can be seen of that."""
+    """Return the logged surface; if only the text was kept, the surface of that."""
     logged = logged_surface(row.surface, row.surface_version)
     if logged is not None or row.prompt is None:
         return logged
@@ -300,7 +300,7 @@ def _surface(row: _Logged) -> Surface | None:
 
 
 def _recording(name: str, found: list[_Request]) -> Recording | None:
-    """Build a recording; None where fewer than two models can be told from each other."""
+    """Build a recording; None if fewer than two models have enough judged calls."""
     models = list(dict.fromkeys(model for request in found for model in request.outcomes))
     complete = [request for request in found if _judged(request) == len(models) > 1]
     judged = Counter(
@@ -320,7 +320,7 @@ def _judged(request: _Request) -> int:
 
 
 def _notes(models: Sequence[str], judged: Counter[str]) -> tuple[str, ...]:
-    """Note what the log does not tell."""
+    """Note what the log does not contain."""
     few = [f"{model} ({judged[model]})" for model in models if judged[model] < FEWEST]
     left_out = f"left out, with fewer than {FEWEST} judged calls: {', '.join(few)}"
     return (left_out,) if few else ()

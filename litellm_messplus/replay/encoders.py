@@ -1,5 +1,5 @@
-"""Encoders compared on one recording: what they tell of the labels, what that saves, how long it
-takes."""
+"""Encoders compared on one recording: their information on the labels, the saving, and the time
+per prompt."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +32,7 @@ from litellm_messplus.runtime.terminal import progress
 class Compared:
     """One encoder on one recording; means over seeds.
 
-    Log-losses are in nats a label. ``auc`` is None where no model has labels of both kinds.
+    Log-losses are in nats per label. ``auc`` is None if no model has labels of both kinds.
     """
 
     log_loss: float
@@ -46,8 +46,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All encoders on one recording, by the setting that names each: beside the surface of the
-    prompts, as the router reads them, and ``alone``."""
+    """All encoders on one recording, by the setting that names each: together with the surface of
+    the prompts, as the router reads them, and ``alone``."""
 
     file: str
     unit: str
@@ -70,8 +70,8 @@ class Prequential:
 
     @classmethod
     def of(cls, recording: Recording, dimension: int, seed: int) -> "Prequential":
-        """Teach every label to the predictor of policy `adaptive`, in the order that a replay of
-        this seed has too."""
+        """Teach every label to the predictor of policy `adaptive`, in the order of a replay with
+        this seed."""
         recording = recording.take(np.random.default_rng(seed).permutation(len(recording)))
         predictor = Predictor(recording.models, dimension)
         means = [FadingRate() for _ in recording.models]
@@ -94,10 +94,10 @@ class Prequential:
     def auc(self) -> float | None:
         """The AUC of what the prompt adds to a model's running mean; the mean over models.
 
-        Hence one half without reading. The predictions themselves would tell good models from bad
-        ones, and they follow a mean that falls after each bad label, as if they foresaw the next.
+        Hence one half without reading. The AUC of the predictions themselves would also reflect the
+        difference between models, and a mean that falls after each bad label.
         """
-        added = np.round(self.predicted - self.mean, 12)  # or rounding breaks ties
+        added = np.round(self.predicted - self.mean, 12)  # else rounding breaks ties
         found = [auc(added[:, model], self.label[:, model]) for model in range(added.shape[1])]
         return _mean([each for each in found if each is not None])
 
@@ -109,10 +109,10 @@ def compare(
     seeds: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Comparison:
-    """Compare encoders, each of which reads the prompts of ``recording`` anew, beside their surface
-    and alone; ``advance`` is called four times a seed and encoder.
+    """Compare encoders, each of which reads the prompts of ``recording`` anew, with their surface
+    and alone; ``advance`` is called four times per seed and encoder.
 
-    Raises ReplayError where the texts were not kept, and for an alpha that is not allowed.
+    Raises ReplayError if the texts were not kept, and for an alpha that is not allowed.
     """
     _check_texts(recording.name, recording.prompts)
     beside, alone = (
@@ -158,14 +158,14 @@ def _compared(
 
 
 def log_loss(predicted: Matrix, label: Matrix) -> float:
-    """Compute the mean cross-entropy, in nats; predictions of 0 or 1 are not allowed."""
+    """Compute the mean cross-entropy in nats; predictions must lie strictly between 0 and 1."""
     losses: Matrix = -label * np.log(predicted) - (1.0 - label) * np.log(1.0 - predicted)
     return float(losses.mean())
 
 
 def auc(score: NDArray[Any], label: NDArray[Any]) -> float | None:
-    """Compute the probability that a satisfied request has a higher score than one that is not, a
-    tie counting half; None where all are of one kind. Both of shape (requests,), labels 0 or 1."""
+    """Compute the probability that a satisfied request has a higher score than an unsatisfied one,
+    ties counting half; None if all are of one kind. Both of shape (requests,), labels 0 or 1."""
     satisfied = label > 0.5
     positives, negatives = int(satisfied.sum()), int((~satisfied).sum())
     if not positives or not negatives:
@@ -181,7 +181,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _check_texts(name: str, prompts: Prompts) -> None:
-    """Check that the texts are there: a log may hold the features alone, which other encoders
+    """Check that the texts were kept: a log may hold the features alone, which other encoders
     cannot use."""
     lost = sum(
         not text and characters > 0
@@ -207,7 +207,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Compare the encoders of those settings on every stream, and show the comparisons; ``alphas``
-    holds one for all streams, or one for each. Raises ReplayError for what cannot be used."""
+    holds one for all streams, or one for each. Raises ReplayError for unusable inputs."""
     encoders = {setting: _encoder(setting) for setting in settings}
     recordings = [found.known() for source in sources for found in load(source, NoEncoder())]
     joined = [parts[0] for parts in streams(recordings, joining)]
@@ -228,7 +228,7 @@ def _encoder(setting: str) -> Encoder:
 
 
 def _table(comparison: Comparison) -> Table:
-    """Lay out two rows an encoder: beside the surface of the prompts, and alone."""
+    """Lay out two rows per encoder: with the surface of the prompts, and alone."""
     rows = {
         **comparison.encoders,
         **{f"{name}, alone": found for name, found in comparison.alone.items()},

@@ -1,4 +1,4 @@
-"""One stream, over all seeds: the policy asked for, every baseline, and the yardsticks; and
+"""One stream over all seeds: the requested policy, every baseline, and the yardsticks; and
 `messplus replay`, which loads, runs and shows several."""
 
 import json
@@ -60,7 +60,7 @@ def settings_of(plan: Plan, policy: str, alpha: float) -> ZooSettings:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """One seed's requests, in their order, and what would be said of every call."""
+    """One seed's requests, in their order, with the answers and labels of every possible call."""
 
     recording: Recording
     answers: Answers
@@ -90,11 +90,11 @@ class Experiment:
 
     @property
     def runs(self) -> int:
-        """The number of runs to come, for a progress bar."""
+        """The number of runs, for a progress bar."""
         return self.plan.seeds * (1 + len(self.baselines))
 
     def go(self, advance: Callable[[], None] = lambda: None) -> ReplayReport:
-        """Run all runs; ``advance`` is called after each. The policy's own stay in ``outcomes``."""
+        """Run all runs; ``advance`` is called after each. ``outcomes`` keeps the policy's own."""
         found: dict[str, list[Outcome | None]] = {name: [] for name in self.baselines}
         hindsight = []
         for session in self._sessions():
@@ -110,7 +110,7 @@ class Experiment:
 
     def _sessions(self) -> Iterator[Session]:
         """Yield the sessions. Seed s shuffles with ``default_rng(s)``; the same generator then
-        draws the stress. What is not known of a log is drawn by a generator of its own."""
+        draws the stress. Unknown outcomes of a log are drawn by a separate generator."""
         starts = np.cumsum([0] + [len(part) for part in self.parts[:-1]])
         for seed in range(self.plan.seeds):
             generator = np.random.default_rng(seed)
@@ -128,8 +128,8 @@ class Experiment:
         return self._filling.drawn(np.random.default_rng([seed, 2]))
 
     def _replay(self, session: Session, settings: ZooSettings) -> Outcome:
-        """Replay a session; the engine is told the largest of the stream's first row, which no seed
-        changes."""
+        """Replay a session; the engine's largest model is that of the stream's first row, whatever
+        the seed."""
         engine = build_engine(self.whole, settings, self.encoder, session.seed)
         if self.lessons is not None:
             teach(engine, self.lessons)
@@ -179,7 +179,7 @@ class Experiment:
 
 
 def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: float) -> Score | None:
-    """Score a baseline; None where it could not be run under some seed."""
+    """Score a baseline; None if it could not be run under some seed."""
     possible = [outcome for outcome in outcomes if outcome is not None]
     return Score.of(possible, models, alpha) if len(possible) == len(outcomes) else None
 
@@ -190,7 +190,7 @@ def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: flo
 def load(source: str, encoder: Encoder) -> list[Recording]:
     """Load the recording in a file, or one for each zoo of a database.
 
-    Raises ReplayError where there is none, and says what is wrong with it.
+    Raises ReplayError, with what is wrong, if there is none.
     """
     if is_database(source):
         return read_database(source, encoder)
@@ -223,7 +223,7 @@ def run(
     plot: Path | None,
 ) -> None:
     """Replay every stream, and show the reports; ``alphas`` holds one for all streams, or one for
-    each. Raises ReplayError for what cannot be used."""
+    each. Raises ReplayError for unusable inputs."""
     encoder = HashedNgrams()
     recordings = [recording for source in sources for recording in load(source, encoder)]
     joined = streams(recordings, joining)

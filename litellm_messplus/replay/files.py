@@ -18,10 +18,10 @@ from litellm_messplus.runtime.parquet import ParquetError
 
 SATISFIED = "|satisfied"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
-"""Endings of a model's cost column, and the unit that each is in."""
+"""Suffixes of a model's cost column, and the unit of each."""
 
 LONGEST_FIELD = 2**31 - 1
-"""Characters of a prompt in a CSV; the module `csv` stops at 131,072 unless told otherwise."""
+"""Most characters of a prompt in a CSV; the module `csv` stops at 131,072 by default."""
 
 Check = Callable[[Matrix], NDArray[np.bool_]]
 Columns = Mapping[str, Sequence[Any]]
@@ -31,8 +31,8 @@ Columns = Mapping[str, Sequence[Any]]
 def read_file(path: Path, encoder: Encoder) -> Recording:
     """Read the recording in a file; a row is a request, or a turn of a conversation.
 
-    Raises ReplayError for a file that cannot be read, and for a column that is missing or holds
-    what it must not.
+    Raises ReplayError for a file that cannot be read, and for a column that is missing or has an
+    invalid value.
     """
     table = _table(path)
     models = tuple(name.removesuffix(SATISFIED) for name in table if name.endswith(SATISFIED))
@@ -62,7 +62,7 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
 
 
 def _table(path: Path) -> Columns:
-    """Read all values of a CSV as text, so that whatever is wrong can be shown as it was given."""
+    """Read all values of a CSV as text, so that an error can show the value as given."""
     try:
         if path.suffix in (".parquet", ".pq"):
             return parquet.read(path)
@@ -135,7 +135,7 @@ def _columns(
 
 
 def _number(value: Any) -> float:
-    """Read a number; NaN for what is none, which no column allows."""
+    """Read a number; NaN for anything else, which no column allows."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -151,8 +151,8 @@ def _is_cost(values: Matrix) -> NDArray[np.bool_]:
 
 
 # Recordings of conversations: a row is a turn, and a conversation becomes one request. It is
-# decided at its first turn and held on that model, which is what was recorded: each model's turns
-# followed on its own answers. What a switch would have led to is unknown.
+# decided at its first turn and held on that model, as recorded: each model's turns followed on its
+# own answers. The effect of a switch is unknown.
 
 CONVERSATION, TURN = "conversation", "turn"
 EMPTY = (None, "")
@@ -161,11 +161,11 @@ EMPTY = (None, "")
 def _by_conversation(
     table: Columns, models: tuple[str, ...], verdict: str, cost: str, path: Path
 ) -> Columns:
-    """Return a row for each conversation, in the order of their first turns: its first prompt, the
-    sum of what each model's turns cost, and the verdict at each model's last turn.
+    """Return a row per conversation, in the order of their first turns: its first prompt, the
+    total cost of each model's turns, and the verdict at each model's last turn.
 
-    ``verdict`` and ``cost`` are the endings of the models' columns. Raises ReplayError for a number
-    of a turn or a cost that is none, and where a model goes on after it had ended.
+    ``verdict`` and ``cost`` are the suffixes of the models' columns. Raises ReplayError for a turn
+    number or a cost that is not a number, and if a model goes on after it had ended.
     """
     conversations = _ordered(table, path)
     found: dict[str, list[Any]] = {
@@ -183,7 +183,7 @@ def _by_conversation(
 
 
 def _note(table: Columns) -> str:
-    """Say what a reader of the figures must know."""
+    """Return a note for readers of the figures."""
     turns, conversations = len(table[CONVERSATION]), len(set(table[CONVERSATION]))
     return (
         f"{conversations} conversations of {turns / conversations:.1f} turns: each counts "
@@ -192,8 +192,8 @@ def _note(table: Columns) -> str:
 
 
 def _ordered(table: Columns, path: Path) -> list[list[int]]:
-    """Return the rows of each conversation: conversations as they begin, their turns by number
-    where there is one, else as they stand."""
+    """Return the rows of each conversation: conversations as they begin, their turns by number if
+    there is one, else in file order."""
     if "prompt" not in table:
         raise ReplayError(f"{path}: column 'prompt': given none; allowed: the text of each turn")
     rows: dict[Any, list[int]] = {}
@@ -215,7 +215,7 @@ def _turn(given: object, row: int, path: Path) -> float:
 
 
 def _costs(table: Columns, column: str, rows: list[int], path: Path) -> list[float]:
-    """Return what each turn of the model cost, up to its last one: an empty turn is after that."""
+    """Return the cost of each turn of the model, up to its last one: later turns are empty."""
     given = [table[column][row] for row in rows]
     spent: list[float] = []
     for turn, value in enumerate(given):
@@ -260,7 +260,7 @@ def streams(recordings: Sequence[Recording], joining: Joining) -> list[list[Reco
 
 
 def one_each(alphas: Sequence[float], count: int) -> Sequence[float]:
-    """Return an alpha for each of ``count`` streams, given one for all or one for each.
+    """Return an alpha for each of ``count`` streams, from one for all or one for each.
 
     Raises ReplayError for any other number of them.
     """

@@ -8,7 +8,7 @@ from typer import Option
 
 @dataclass(frozen=True)
 class Stress:
-    """The damage to the labels of a run. Where ``feedback`` times ``feedback_bias`` is more
+    """The damage to the labels of a run. If ``feedback`` times ``feedback_bias`` is more
     than 1, unsatisfied users always answer, and satisfied ones with probability 1 /
     ``feedback_bias``."""
 

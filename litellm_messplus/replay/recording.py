@@ -1,4 +1,4 @@
-"""A recorded zoo: what the models of it answered to every request, and what each call cost."""
+"""A recorded zoo: its models' answers to every request, and the cost of each call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRo
 from litellm_messplus.prediction.surface import Surface, read_surface
 from litellm_messplus.runtime.errors import MessplusError
 
-# What a user of `messplus replay` can get wrong.
+# Errors that a user of `messplus replay` can make.
 
 
 class ReplayError(MessplusError):
@@ -25,8 +25,8 @@ Order = NDArray[np.intp]
 class Prompts:
     """The distinct prompts of a recording, encoded once.
 
-    ``texts`` and ``characters`` have one element each, ``features`` one row of float32; of
-    ``surfaces``, those are None of which a log holds none. A text is empty where only its features
+    ``texts`` and ``characters`` have one element each, ``features`` one row of float32; an
+    element of ``surfaces`` is None if the log has none, and a text is empty if only its features
     were kept.
     """
 
@@ -37,7 +37,7 @@ class Prompts:
 
     @classmethod
     def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
-        """Encode texts that are distinct already."""
+        """Encode texts that are already distinct."""
         asked = [Conversation.of_text(text) for text in texts]
         read = encoder.encode([encoder.read(conversation) for conversation in asked])
         surfaces = tuple(map(read_surface, asked))
@@ -47,10 +47,10 @@ class Prompts:
 @dataclass(frozen=True, eq=False)
 class Recording:
     """A recording of requests. ``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape
-    (requests, models); NaN where nobody knows, which only a log of served requests holds.
+    (requests, models); NaN if unknown, as it can be in a log of served requests only.
 
-    ``prompt`` gives for every request its row in ``prompts``. ``notes`` are what a reader of any
-    figure made from it must know.
+    ``prompt`` gives the row in ``prompts`` of every request. ``notes`` are for readers of any
+    figure made from it.
     """
 
     name: str
@@ -67,14 +67,13 @@ class Recording:
 
     @property
     def largest(self) -> str:
-        """The most expensive model of the first request: what an operator could have known
-        beforehand."""
+        """The most expensive model of the first request: an operator knows it in advance."""
         return self.models[int(self.first_costs.argmax())]
 
     @property
     def first_costs(self) -> Matrix:
-        """The costs of the first request, shape (models,); on average where those are not all
-        known, or zero, from which no price can be told."""
+        """The costs of the first request, shape (models,); the averages if those are not all
+        known, or are zero, from which no price follows."""
         first: Matrix = self.cost[0]
         average: Matrix = np.nanmean(self.cost, axis=0)
         return first if (first > 0.0).all() else average
@@ -85,7 +84,7 @@ class Recording:
         return ~(np.isnan(self.satisfied) | np.isnan(self.cost))
 
     def known(self) -> "Recording":
-        """Keep the requests of which everything is known. Raises ReplayError where there are
+        """Keep the requests with all outcomes known. Raises ReplayError if there are
         none."""
         places = np.flatnonzero(self.is_known.all(axis=1))
         if not places.size:
@@ -106,9 +105,9 @@ class Recording:
 
 
 def concatenate(parts: Sequence[Recording]) -> Recording:
-    """Join one recording after the other.
+    """Join recordings, one after the other.
 
-    Raises ReplayError where they differ in their models or unit.
+    Raises ReplayError if they differ in their models or unit.
     """
     first = parts[0]
     if len(parts) == 1:
@@ -135,7 +134,7 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
 
 
 def check_same(first: Recording, other: Recording) -> None:
-    """Check that they are alike. Raises ReplayError where they differ in their models or unit."""
+    """Check that two recordings match. Raises ReplayError if they differ in models or unit."""
     for what, mine, theirs in (
         ("models", first.models, other.models),
         ("unit of cost", first.unit, other.unit),

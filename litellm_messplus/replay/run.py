@@ -1,5 +1,5 @@
-"""One run: a recording, fed to the engine that serves, entry by entry as the log would hold it, and
-what goes wrong with its labels."""
+"""One run: a recording, fed to the serving engine entry by entry as from a log, and the damage to
+its labels."""
 
 import re
 from collections import deque
@@ -28,10 +28,10 @@ from litellm_messplus.state.verdict import Given
 
 ZOO = "replay"
 
-# What goes wrong with labels: few, biased, late, flipped ones, and a model that degrades.
+# The damage to labels: few, biased, late, flipped ones, and a model that degrades.
 
 DEGRADED_SHARE = 0.5
-"""Of a degraded model's labels that become the other's."""
+"""Share of a degraded model's labels that are replaced by the other's."""
 
 Item = TypeVar("Item")
 
@@ -47,8 +47,8 @@ class Degrade:
 
     @classmethod
     def parse(cls, text: str | None, models: tuple[str, ...]) -> "Degrade | None":
-        """Parse `MODEL=OTHER@0.5`; None where nothing is given. Raises ReplayError for anything
-        else, or an unknown model."""
+        """Parse `MODEL=OTHER@0.5`; None for no text. Raises ReplayError for anything else, or for
+        an unknown model."""
         if text is None:
             return None
         match = re.fullmatch(r"(?P<model>.+)=(?P<other>.+)@(?P<start>0?\.\d+|[01])", text)
@@ -60,16 +60,16 @@ class Degrade:
         return cls(match["model"], match["other"], float(match["start"]))
 
     def first(self, requests: int) -> int:
-        """Return the place of the first request that it can strike."""
+        """Return the index of the first request that it can affect."""
         return int(self.start * requests)
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers of every call that could be made in a run; shapes (requests, models).
+    """The answers of every possible call of a run; shapes (requests, models).
 
-    ``truth`` is whether its answer satisfies, ``label`` what is said of it, and ``is_given``
-    whether anything is said at all.
+    ``truth`` is whether the answer satisfies, ``label`` its label, and ``is_given`` whether it gets
+    a label.
     """
 
     truth: Matrix
@@ -80,7 +80,7 @@ class Answers:
 def answers(
     satisfied: Matrix, models: tuple[str, ...], stress: Stress, generator: np.random.Generator
 ) -> Answers:
-    """Draw what a run under stress finds. Every option has draws of its own, whether it is on or
+    """Draw the answers of a run under stress. Every option has its own draws, whether it is on or
     not, so that runs of one seed differ by the options alone."""
     degraded = generator.random(len(satisfied))
     answered, flipped = generator.random((2, *satisfied.shape))
@@ -105,7 +105,7 @@ def _degrade(
 
 
 class Late(Generic[Item]):
-    """Labels on their way: that of request i is there before request i + 1 + delay is decided."""
+    """Labels on their way: that of request i arrives before request i + 1 + delay is decided."""
 
     def __init__(self, delay: int) -> None:
         self._delay = delay
@@ -127,20 +127,20 @@ class Late(Generic[Item]):
 def build_engine(
     recording: Recording, settings: ZooSettings, encoder: Encoder, seed: int, zoo: str = ZOO
 ) -> Engine:
-    """Build an engine that knows nothing yet, for the models of a recording; ``largest`` is set
+    """Build an engine without any knowledge, for the models of a recording; ``largest`` is set
     here.
 
-    The zoo's name is part of what its draws depend on: a replay that is to repeat a live zoo's
-    draws needs the same.
+    The engine's draws depend on the zoo's name among others: to repeat a live zoo's draws, a replay
+    needs the same name.
     """
     named = settings.model_copy(update={"largest": recording.largest})
     return Engine(Zoo(zoo, named, prices(recording)), encoder, seed)
 
 
 def prices(recording: Recording) -> dict[str, Price]:
-    """Set prices of a completion token, by model: such that a model that has not been called yet is
-    expected to cost what it did for the recording's first request. A call's completion tokens are
-    its recorded cost over that price, so that costs are in the recording's own unit."""
+    """Set prices of a completion token, by model, at which a model that has not been called yet is
+    expected to cost what it did for the recording's first request. The completion tokens of a call
+    are its recorded cost over that price, so that costs are in the recording's own unit."""
     return {
         model: Price(completion=cost / COMPLETION_TOKENS if cost > 0.0 else 1.0)
         for model, cost in zip(recording.models, recording.first_costs.tolist(), strict=True)
@@ -148,8 +148,8 @@ def prices(recording: Recording) -> dict[str, Price]:
 
 
 def teach(engine: Engine, lessons: Recording) -> None:
-    """Let the engine learn from another recording of its models first, as `messplus import
-    --lessons` does."""
+    """Teach the engine another recording of its models first, as `messplus import --lessons`
+    does."""
     rows = zip(lessons.prompt.tolist(), lessons.satisfied, lessons.cost, strict=True)
     for request, (read, satisfied, costs) in enumerate(rows):
         for number, model in enumerate(lessons.models):
@@ -179,7 +179,7 @@ def teach(engine: Engine, lessons: Recording) -> None:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A verdict on its way, on a call of a request of that service ``level``. ``of_choice`` and
-    ``probability`` are as the log has them for a request that was served as before."""
+    ``probability`` are as logged for a request that was served as before."""
 
     request: int
     model: int
@@ -226,7 +226,7 @@ class Run:
         """Serve every request once; labels that have not arrived at the end are lost."""
         requests = len(self.recording)
         explorations = sum(self._serve(request) for request in range(requests))
-        for label in self._late.due(requests):  # in the log, though nobody is routed by it
+        for label in self._late.due(requests):  # in the log, though too late for any decision
             self._note(label)
         return Outcome.of(
             self._served,
@@ -239,7 +239,7 @@ class Run:
         )
 
     def _serve(self, request: int) -> bool:
-        """Fold what has arrived, decide, call; True for an exploration."""
+        """Fold in what has arrived, decide, and call; True for an exploration."""
         self._hear(request)
         choice = self._decide(request, self.level)
         decision = choice.decision
@@ -269,7 +269,7 @@ class Run:
         return choice
 
     def _note_decided(self, request: int, level: str, choice: Choice, calls: int) -> None:
-        """Fold a decision in; a recording tells no times, so a request comes every second."""
+        """Fold in a decision; a recording has no times, so requests are a second apart."""
         self.engine.apply(
             Decided(
                 position=self._next_position(),
@@ -285,7 +285,7 @@ class Run:
     def _settle(
         self, request: int, called: Sequence[int], *, is_exploration: bool
     ) -> Iterator[Verdict]:
-        """End every call, the served one first, and yield the verdicts that are said of them."""
+        """End every call, the served one first, and yield the verdicts on them."""
         self._served[request] = called[0]
         self._calls[request, called] = True
         prompt = self._prompt[request]
@@ -338,7 +338,7 @@ class Run:
         )
 
     def _note(self, label: Verdict) -> None:
-        """Keep what is said of a served call."""
+        """Record the label of a served call."""
         if label.is_served:
             self._said[label.request] = self._label[label.request][label.model]
 

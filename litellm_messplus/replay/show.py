@@ -20,7 +20,7 @@ PREFIXES = {"M": 1e6, "k": 1e3}
 
 
 def table(report: ReplayReport) -> Table:
-    """Lay out one row a policy; spreads are standard deviations over seeds."""
+    """Lay out one row per policy; spreads are standard deviations over seeds."""
     score = report.score
     factor, unit = scale(report.lp_cost, report.unit)
     shown = Table(
@@ -53,7 +53,7 @@ def table(report: ReplayReport) -> Table:
 
 
 def scale(cost: float, unit: str) -> tuple[float, str]:
-    """Return what to multiply costs of about that size with, and the unit that they are in then."""
+    """Return the factor for costs of about that size, and the unit after it."""
     if unit != "J":
         return 1.0, unit
     return next(
@@ -97,7 +97,7 @@ def _cost(value: float) -> str:
 
 
 def _places(value: float) -> int:
-    """Count the decimals that show three digits of it."""
+    """Count the decimals that show three significant digits."""
     return max(2 - math.floor(math.log10(value)), 0) if value > 0.0 else 0
 
 
@@ -111,19 +111,19 @@ def _mix(shares: dict[str, float]) -> str:
     return ", ".join(f"{model} {share:.0%}" for share, model in used if share >= 0.01)
 
 
-# The picture of a replay: how the runs went, request by request.
+# The picture of a replay: the course of the runs, request by request.
 
 SEED = {"color": "tab:blue", "alpha": 0.2, "linewidth": 0.7}
 MEAN = {"color": "tab:blue", "linewidth": 2.0, "label": "mean over seeds"}
 ALPHA = {"color": "tab:red", "linestyle": "--", "linewidth": 1.2}
 SETTLING = 20
-"""Requests before a running mean is drawn: until then it says nothing and spoils the scale."""
+"""Requests before a running mean is drawn: the first values are noise and spoil the scale."""
 
 
 def draw(path: Path, drawn: Sequence[tuple[ReplayReport, Sequence[Outcome]]]) -> None:
     """Write the picture: four panels for each report, one report below the other.
 
-    Raises ReplayError without matplotlib, and where the path cannot be written.
+    Raises ReplayError without matplotlib, and if the path cannot be written.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -163,13 +163,13 @@ def _block(block: Any, report: ReplayReport, outcomes: Sequence[Outcome]) -> Non
 
 
 def running(values: Series) -> Series:
-    """Return the mean of all values so far, at each of them."""
+    """Return the running mean of the values."""
     means: Series = np.cumsum(values) / np.arange(1, len(values) + 1)
     return means
 
 
 def call_shares(outcomes: Sequence[Outcome]) -> Matrix:
-    """Compute which share of the calls around each request went to which model: shape (requests,
+    """Compute the share of the calls around each request that went to each model: shape (requests,
     models).
 
     Explorations count; over all seeds, and over a window of a twentieth of the run.

@@ -1,4 +1,4 @@
-"""Runs over several seeds, summed up, and held against yardsticks."""
+"""Runs over several seeds: summarised, and compared with yardsticks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from litellm_messplus.replay.recording import Matrix, ReplayError
 Series = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-# Yardsticks that know every label beforehand, and so can be met, but hardly beaten.
+# Yardsticks that know every label in advance, and so can be met but hardly beaten.
 
 GUESSING_STEPS = 5000
 GUESSING_STEP = 0.01
@@ -30,9 +30,9 @@ def mix_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
     """Compute the total cost of the cheapest fixed mix of models whose expected satisfaction rate
     is alpha.
 
-    A linear programme with one constraint beside the simplex has an optimum on at most two models,
-    so it is enough to look at every single model that meets alpha and at every pair around alpha.
-    Where no model reaches alpha: the cost of the most satisfying model (the cheaper on a tie).
+    A linear programme with one constraint in addition to the simplex has an optimum on at most two
+    models, so checking every single model that meets alpha and every pair around alpha is enough.
+    If no model reaches alpha: the cost of the most satisfying model (the cheaper on a tie).
     """
     rates, costs = satisfied.mean(axis=0), cost.sum(axis=0)
     reaching = np.flatnonzero(rates >= alpha)
@@ -51,8 +51,8 @@ def oracle_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
 
     Start from the cheapest call for every request. It satisfies already, or can be made to at a
     surcharge: that of the cheapest satisfying model over the cheapest model. Every surcharge buys
-    exactly one satisfied request, so taking the smallest of them until alpha is met is exact. Where
-    even all do not reach alpha, all are taken.
+    exactly one satisfied request, so taking the smallest of them until alpha is met is exact. If
+    even all of them do not reach alpha, all are taken.
     """
     cheapest = cost.min(axis=1)
     satisfying = np.where(satisfied > 0.5, cost, np.inf).min(axis=1)
@@ -63,7 +63,7 @@ def oracle_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """The figures of one run that only hindsight gives. ``satisfaction`` and ``cost`` (a total) are
+    """The figures of one run that need hindsight. ``satisfaction`` and ``cost`` (a total) are
     those of always calling one model."""
 
     lp_cost: float
@@ -86,8 +86,8 @@ def educated_guess(rates: Vector, alpha: float) -> Vector | None:
     """Compute the paper's baseline (Appendix, "Random Baseline with Constraint Satisfaction"): how
     often to call each model, at random, given the satisfaction rate of each.
 
-    From equal shares on, models better than the mean of the mix get 1 % more and the others 1 %
-    less, until the mean meets alpha. None where no model meets alpha.
+    Starting from equal shares, models better than the mean of the mix get 1 % more and the others
+    1 % less, until the mean meets alpha. None if no model meets alpha.
     """
     if alpha > rates.max():
         return None
@@ -102,8 +102,8 @@ def educated_guess(rates: Vector, alpha: float) -> Vector | None:
 
 
 def _by_rank(rates: Vector) -> Vector:
-    """Share calls by rank, the listing's last resort: 80 % of what is left to each model from the
-    best down, times its place between the worst and the best; the worst takes the rest."""
+    """Share calls by rank, the listing's last resort: each model from the best down takes 80 % of
+    the rest, times its place between the worst and the best; the worst takes what is left."""
     order = np.argsort(rates)[::-1]
     best, worst = rates[order[0]], rates[order[-1]]
     shares = np.full(len(rates), GUESSING_LEAST)
@@ -117,18 +117,18 @@ def _by_rank(rates: Vector) -> Vector:
     return total
 
 
-# What one run came to.
+# The outcome of one run.
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result per request: which model served, and its virtual queue before it was decided,
-    both of shape (requests,); ``calls``, of shape (requests, models), tells which models were
+    """The result per request: the model that served, and its virtual queue before the decision,
+    both of shape (requests,); ``calls``, of shape (requests, models), marks the models that were
     called at all.
 
-    ``satisfied`` is the truth of the served calls, whatever their labels said; ``cost`` that of
-    every call, explorations too. ``queue`` is None where the baseline has none; ``said`` is what
-    the labels that came said of the served calls, NaN where none did; None where nobody asked.
+    ``satisfied`` is the truth of the served calls, whatever their labels; ``cost`` that of every
+    call, explorations included. ``queue`` is None if the baseline has none; ``said`` holds the
+    labels that came for the served calls, NaN if none did; None if no labels were collected.
     """
 
     served: NDArray[np.intp]
@@ -151,7 +151,7 @@ class Outcome:
         queue: Series | None = None,
         said: Series | None = None,
     ) -> "Outcome":
-        """Look the outcome up in what every model would have answered, and cost; see
+        """Look the outcome up in every model's answers and costs; see
         ``Outcome``."""
         requests = np.arange(len(served))
         return cls(
@@ -166,13 +166,13 @@ class Outcome:
 
     @classmethod
     def of_served(cls, served: NDArray[np.intp], truth: Matrix, cost: Matrix) -> "Outcome":
-        """Look up the outcome of a baseline that calls nothing but the model that serves."""
+        """Look up the outcome of a baseline that calls only the model that serves."""
         calls = np.zeros(cost.shape, dtype=np.bool_)
         calls[np.arange(len(served)), served] = True
         return cls.of(served, calls, truth, cost)
 
 
-# Satisfaction over the last so many requests: how a run went on the way to its end.
+# Satisfaction over the last requests of a run: its course up to the end.
 
 AFTER_CHANGE = (100, 200, 300, 400, 500)
 """Requests after a model degraded at which the window before them is reported."""
@@ -216,12 +216,12 @@ def window_figures(
     return figures
 
 
-# What the certificate says at the end of a run, from the labels alone.
+# The certificate at the end of a run, from the labels alone.
 
 
 def certified(outcomes: Sequence[Outcome], alpha: float, confidence: float) -> dict[str, float]:
-    """Give the extra keys of `--confidence`: the share of runs at whose end the certificate says
-    `kept`, and the width of its interval in points, the mean over runs."""
+    """Return the extra keys of `--confidence`: the share of runs at whose end the certificate
+    states `kept`, and the mean width of its interval over runs, in points."""
     found = [_certificate(outcome, alpha, confidence) for outcome in outcomes]
     kept = [interval_verdict(interval, alpha) is Verdict.KEPT for interval in found]
     return {
@@ -248,8 +248,8 @@ class Score:
     """The score of one policy over seeds. Costs are totals of a run, every call counted; ``points``
     is the final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
 
-    ``model_mix`` is the share of requests that each model served, ``explorations`` how many
-    requests explored; both are means over seeds.
+    ``model_mix`` is the share of requests that each model served, ``explorations`` the number of
+    requests that explored; both are means over seeds.
     """
 
     alpha: float
@@ -283,7 +283,7 @@ class Score:
 
     @property
     def worst_over_median(self) -> float:
-        """The most expensive run over the median one."""
+        """The cost of the most expensive run over that of the median one."""
         median = float(np.median(self.costs))
         return float(self.costs.max()) / median if median > 0.0 else 1.0
 
@@ -307,8 +307,8 @@ class Score:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """The report of one stream. ``hindsight`` has one element a seed; a baseline is None where
-    it cannot hold alpha at all; ``windows`` is empty unless asked for; ``notes`` are the
+    """The report of one stream. ``hindsight`` has one element per seed; a baseline is None if it
+    cannot hold alpha at all; ``windows`` is empty unless requested; ``notes`` are the
     recording's."""
 
     file: str

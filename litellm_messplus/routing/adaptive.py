@@ -1,9 +1,9 @@
 """Policy `adaptive`: hold alpha at the lowest cost, with alpha as the only setting.
 
-Each request is decided alone: among the eligible candidates, the one with the least
-cost - price * satisfaction. Where reading the prompts has proved itself, the price comes from the
-plan over recent prompts; else from the slope of the mix of models and the backlog. Who is eligible
-comes from how sure it is that a cheaper candidate can hold alpha.
+Each request is decided alone: of the eligible candidates, the one with the least
+cost - price * satisfaction serves. If predictions from the prompt have beaten the means, the price
+comes from the plan over recent prompts; else from the slope of the cost hull and the backlog.
+Eligibility depends on how certain it is that a cheaper candidate can hold alpha.
 """
 
 from collections.abc import Sequence
@@ -26,19 +26,19 @@ from litellm_messplus.routing.price import (
 from litellm_messplus.routing.trying import Knowledge
 
 BLIND = 64
-"""Requests that are served without a single label. From there on until one comes, the largest
-serves: labels that come 500 requests late found a debt of 200 that nothing could repay."""
+"""Requests served without any label before the largest model takes over, until a label comes:
+labels that came 500 requests late left a debt of 200 that could not be repaid."""
 
 PLANNED_RESERVE = 0.3
-"""Share of the reserve that a plan holds: it repays over 400 requests, and needs less."""
+"""Share of the reserve that a plan aims at: it repays over 400 requests, and needs less."""
 PLANNED_HOPE = 0.5
-"""Share of the hope for a rarely labelled model that counts in its score under a plan. At 0 one
-that begins badly is never tried again, and the promise breaks."""
+"""Share of the optimism about a rarely labelled model that counts in its score under a plan. At 0,
+a model that begins badly is never tried again, and alpha is missed."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The zoo as one service level sees it now: indices of candidates by rising cost."""
+    """The zoo as one service level sees it: indices of candidates by rising cost."""
 
     by_cost: tuple[int, ...]
     typical_cost: tuple[float, ...]
@@ -48,8 +48,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms that a request is decided by: who may serve, at which price of satisfaction, and
-    whether that comes from the plan."""
+    """The terms of a decision: the models that may serve, the price of satisfaction, and whether
+    both come from the plan."""
 
     models: tuple[int, ...]
     price: float
@@ -57,14 +57,14 @@ class Terms:
 
     @property
     def hope(self) -> float:
-        """The share of the hope for each model that counts in its score."""
+        """The share of each model's optimism that counts in its score."""
         return PLANNED_HOPE if self.is_planned else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The choice for a request: who serves, ``unseen`` beside whom, the ``chance`` of a probe, and
-    how likely it was that the chosen one would serve."""
+    """The choice for a request: the model that serves, the models called ``unseen`` in addition,
+    the ``chance`` of a probe, and the probability with which the chosen one was to serve."""
 
     chosen: int
     unseen: tuple[int, ...]
@@ -76,9 +76,9 @@ class Pick:
 def decide(situation: Situation, known: Knowledge, answered_share: float) -> Decision:
     """Rank the healthy candidates for one request.
 
-    The backlog counts answered requests; where only a share of them is answered, the horizon over
-    which it is to be repaid holds that much fewer. Where it is known whether this request's answers
-    will be labelled, unseen calls are made or left out by that, whatever became of others.
+    The backlog counts answered requests; if only a share of requests is answered, the horizon over
+    which it is to be repaid shrinks by that share. If it is known whether this request's answers
+    will be labelled, that alone decides on unseen calls, not the labelled share of earlier ones.
     """
     if situation.is_labelled is not None:
         known = replace(known, unseen_labelled=1.0)
@@ -117,8 +117,8 @@ def _terms(
     reserved: float,
     answered_share: float,
 ) -> Terms:
-    """Set the terms, by the plan over recent prompts where reading them has proved itself, else by
-    the means."""
+    """Set the terms: by the plan over recent prompts if predictions from the prompt have beaten the
+    means, else by the means."""
     repayment = horizon(situation.number, answered_share)
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
@@ -140,8 +140,8 @@ def _pick(
     *,
     is_blind: bool,
 ) -> Pick:
-    """Choose the best, unless a probe is due. A probe that would cost the user much is made
-    unseen."""
+    """Choose the best model, unless a probe is due. A probe that would cost the user much is made
+    as an unseen call."""
     chance, costs = trying.probe_probability(situation.number), view.typical_cost
     tried = trying.to_probe(terms.models, best, costs, known, situation.alpha)
     trial = (
@@ -175,7 +175,7 @@ def _is_better_unseen(
 def _propensity(
     chosen: int, best: int, tried: Sequence[int], served: Sequence[int], chance: float
 ) -> float:
-    """Compute the probability with which this one was to serve: by a probe, or as the best one."""
+    """Compute the probability that ``chosen`` was to serve, as a probe or as the best model."""
     by_probe = chance / len(tried) if chosen in served else 0.0
     if chosen != best:
         return by_probe
@@ -184,7 +184,7 @@ def _propensity(
 
 
 def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
-    """Compute the surplus to aim at, by the cheapest candidate that holds alpha (else the best)."""
+    """Compute the surplus to aim at, from the cheapest candidate that holds alpha, or the best."""
     best = max(view.by_cost, key=known.rate.__getitem__)
     holds = (place for place in view.by_cost if known.rate[place] >= situation.alpha)
     holder = next(holds, best)
@@ -197,7 +197,7 @@ def _view(situation: Situation, known: Knowledge) -> View:
         for rate, extra, deviation in zip(known.rate, known.optimism, known.deviation, strict=True)
     )
     typical = tuple(estimate.typical_cost for estimate in situation.estimates)
-    # At the same cost the better one comes first: the others are then never worth calling.
+    # At equal cost the better one comes first: the others are then never worth calling.
     by_cost = sorted(range(len(typical)), key=lambda place: (typical[place], -optimistic[place]))
     return View(tuple(by_cost), typical, optimistic, max(optimistic) >= situation.alpha)
 
@@ -209,8 +209,8 @@ def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> 
 
 
 def _bounded(price: float, view: View) -> float:
-    """Bound the price: where nothing holds alpha, no price is high enough, and best value is the
-    most that is paid."""
+    """Bound the price: if no candidate holds alpha, no price is high enough, and the price of best
+    value is the limit."""
     if view.is_within_reach:
         return price
     return min(price, best_value(view.typical_cost, view.optimistic))
@@ -219,14 +219,14 @@ def _bounded(price: float, view: View) -> float:
 def _ranking(
     chosen: int, allowed: Sequence[int], usable: Sequence[int], scores: Sequence[float]
 ) -> list[int]:
-    """Rank the choice, then the other eligible ones by score, then the rest: for retries."""
+    """Rank the choice, then the other eligible models by score, then the rest, for retries."""
     others = sorted((m for m in allowed if m != chosen), key=scores.__getitem__)
     rest = sorted((m for m in usable if m != chosen and m not in allowed), key=scores.__getitem__)
     return [chosen, *others, *rest]
 
 
 def _largest(situation: Situation) -> int:
-    """Return the one that stands for quality; the most expensive where it is not healthy."""
+    """Return the largest model; the most expensive if the largest is not healthy."""
     estimates = situation.estimates
     return max(
         range(len(estimates)),
@@ -244,11 +244,11 @@ def _reason(pick: Pick, is_blind: bool, is_within_reach: bool, backlog: float) -
     return Reason.BEHIND if backlog > 0.0 else Reason.AHEAD
 
 
-# What the limits beside alpha change in a request: the charge for lateness, and no trials.
+# How the limits in addition to alpha change a request: the charge for lateness, and no trials.
 
 
 def charged(situation: Situation) -> Situation:
-    """Charge each candidate for being late, and try nothing where the budget is nearly used up."""
+    """Charge each candidate for its lateness, and try nothing if the budget is nearly used up."""
     limits = situation.limits
     if limits is None:
         return situation
@@ -273,7 +273,7 @@ def _charged(estimates: Sequence[Estimate], limits: Limits) -> tuple[Estimate, .
 
 
 def without_draw(decision: Decision, limits: Limits | None) -> Decision:
-    """State that a decision was certain, where nothing could be tried."""
+    """Record a decision as certain if nothing could be tried."""
     if limits is None or not limits.is_tight:
         return decision
     return replace(decision, exploration_probability=0.0, propensity=1.0)

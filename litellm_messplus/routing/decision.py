@@ -1,4 +1,4 @@
-"""What a policy is told, and what it answers: numbers in, a decision out."""
+"""The input and the output of a policy: numbers in, a decision out."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,9 +38,9 @@ class Reason(StrEnum):
 class Estimate:
     """The estimates of one candidate for one request, before any call.
 
-    ``cost`` is of this request and ``typical_cost`` of an average one, in the zoo's unit;
-    ``satisfaction`` is the paper's s-hat, a probability. ``length`` is how many times as long as
-    the candidate's usual answer this one is expected to be.
+    ``cost`` is the cost of this request and ``typical_cost`` that of an average one, in the zoo's
+    unit; ``satisfaction`` is the paper's s-hat, a probability. ``length`` is the expected length of
+    this answer as a multiple of the candidate's usual one.
     """
 
     candidate: str
@@ -52,20 +52,20 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The situation of one request: everything a policy may look at, beside what it has learned.
+    """The situation of one request: all that a policy may use, in addition to what it has learned.
 
-    ``t`` counts the requests of the service level from 1; ``alpha`` is what its queue aims at.
+    ``t`` counts the requests of the service level from 1; ``alpha`` is the target of its queue.
     ``estimates`` holds the healthy candidates only. ``in_flight`` is the expected shortfall of
     requests that were decided and are not in the log yet. The draws are uniform in [0, 1):
     randomness comes in as numbers, so that the same situation always gives the same decision.
-    ``outlook`` is of the recent prompts, its models in the order of ``estimates``; None before
-    there are enough of them. ``is_labelled`` says whether every answer to the request will get a
-    label; None where nobody knows before. ``is_forced`` where the gates left a single candidate.
-    ``newcomers`` are healthy candidates too, which are tried with care and not chosen yet.
-    ``counted`` is the number of its conversation, from 1, where the promise counts those; None
-    where it counts requests.
-    ``limits`` are those beside alpha, None where the service level has none; the costs of
-    ``outlook`` are charged for lateness by them, those of the estimates are not.
+    ``outlook`` covers the recent prompts, its models in the order of ``estimates``; None if there
+    are not enough of them. ``is_labelled`` states whether every answer to the request will get a
+    label; None if unknown in advance. ``is_forced`` if the gates left a single candidate.
+    ``newcomers`` are healthy candidates that are still on trial.
+    ``counted`` is the number of its conversation, from 1, if the promise counts conversations; None
+    if it counts requests.
+    ``limits`` are those in addition to alpha, None if the service level has none; the costs in
+    ``outlook`` include the charge for lateness, those of the estimates do not.
     """
 
     t: int
@@ -85,12 +85,12 @@ class Situation:
 
     @property
     def number(self) -> int:
-        """The number of what the promise counts, this request or its conversation included."""
+        """The number of requests or conversations that the promise counts, this one included."""
         return self.t if self.counted is None else self.counted
 
     @property
     def strain(self) -> float:
-        """The number of times that a unit of cost counts as much as without a budget."""
+        """The factor by which the budget raises the weight of a unit of cost; 1 without one."""
         return 1.0 if self.limits is None else self.limits.strain
 
     @property
@@ -104,9 +104,9 @@ class Decision:
     """The decision for one request, and the reason for it.
 
     ``ranking`` orders the healthy candidates, the one to serve first, so that a retry goes to the
-    next best. ``explored`` are the candidates to call beside the served one, unseen by the user.
+    next best. ``explored`` are the candidates to call in addition, unseen by the user.
     ``propensity`` is the probability with which the first was chosen; ``price`` what one more
-    satisfied request might cost, where the policy has such a price. ``is_within_reach`` says
+    satisfied request might cost, if the policy has such a price. ``is_within_reach`` states
     whether a candidate may hold alpha, as far as the policy can tell.
     """
 
@@ -135,8 +135,8 @@ def exploration_probability(t: int, c: float) -> float:
 
 
 def every_candidate(situation: Situation, probability: float, reason: Reason) -> Decision:
-    """Call all healthy candidates; the user gets the answer of the largest, else of the most
-    expensive."""
+    """Call all healthy candidates; the user gets the answer of the largest one, or of the most
+    expensive one if the largest is not healthy."""
     ranked = sorted(
         situation.estimates,
         key=lambda e: (e.candidate != situation.largest, -e.cost, e.candidate),
@@ -157,43 +157,42 @@ def every_candidate(situation: Situation, probability: float, reason: Reason) ->
 
 
 def after(queue: float, shortfall: float) -> float:
-    """Compute Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request pays 1 - alpha of the debt
-    back.
+    """Compute Q(t+1) = max(0, Q(t) + alpha - s): a satisfied request repays 1 - alpha of the debt.
 
-    ``shortfall`` is alpha - s, times what the label counts; where a second verdict replaces the
-    first, it is the difference of theirs.
+    ``shortfall`` is (alpha - s) times the weight of the label; if a second verdict replaces the
+    first, it is the difference of the two.
     """
     return max(0.0, queue + shortfall)
 
 
-# What the queue aims at, and how much a label weighs, where the labels are not the whole truth.
+# The target of the queue, and the weight of a label, if the labels are not the whole truth.
 #
-# With a `confidence` the aim lies so far above alpha that the certificate's lower bound reaches
-# alpha and stays there. The certificate (docs/certificate.md) proves a share by the labels that
-# there are: its lower bound lies below the share that they show by about
+# With a `confidence` the target lies so far above alpha that the certificate's lower bound reaches
+# alpha and stays there. The certificate (docs/certificate.md) proves a share from the labels that
+# exist: its lower bound lies below the share that they show by about
 #
 # sqrt(v (2 log(1 / miss) + log(answered) / 2 + FIT)) / answered,
 #
-# as a mixture of bets does, where v is the variance of what the labels leave open: nothing where
-# every request has one. So much surplus must be there, in answered requests, whenever somebody
-# looks. It grows with the root of their number; hence the aim is raised by what it grows by from
-# one answered request to the next, which falls to nothing.
+# as a mixture of bets does, where v is the variance that the labels leave open: zero if every
+# request has one. That surplus, in answered requests, must be there at every look. It grows with
+# the root of their number; hence the target is raised by its growth from one answered request to
+# the next, which falls to zero.
 
 FIT = 1.5
-"""Makes the bound follow the certificate's to a tenth, from 100 labels to 200,000."""
+"""Constant that fits the bound to the certificate's within a tenth, from 100 to 200,000 labels."""
 STEEPEST = 0.4
-"""Share of what lies above alpha by which the aim is raised at first, when nothing is known."""
+"""Largest raise of the target, at first, as a share of the distance from alpha to 1."""
 RESERVE = 14.0
-"""Surplus that is held where every request has a label, in standard deviations of one label: what
-the sum wanders by around what is aimed at, and the last request counts as much as the others."""
+"""Surplus held if every request has a label, in standard deviations of one label: the sum wanders
+around its target, and the last request counts as much as the others."""
 FILLING = 0.04
-"""Share of what lies above alpha by which the aim is raised to fill the reserve. Slowly: where
-alpha is near to what the best model holds, a higher aim calls an expensive one for little."""
+"""Raise of the target to fill the reserve, as a share of the distance from alpha to 1. Slowly: if
+alpha is close to the rate of the best model, a higher target buys little at a high cost."""
 
 
 def surplus(alpha: float, answered: int, share: float, confidence: float) -> float:
-    """Give the surplus to hold after so many ``answered`` requests, which are that ``share`` of
-    all: in answered requests."""
+    """Return the surplus to hold, in answered requests, after ``answered`` requests that are a
+    ``share`` of all."""
     above, variance = 1.0 - alpha, alpha * (1.0 - alpha)
     reserve = min(RESERVE * sqrt(variance), FILLING * above * answered)
     left_open = answered * variance * (1.0 - share)
@@ -202,27 +201,27 @@ def surplus(alpha: float, answered: int, share: float, confidence: float) -> flo
 
 
 def raised(alpha: float, answered: int, requests: int, confidence: float) -> float:
-    """Give what comes on top of alpha for the next request, where that many are ``answered`` of all
-    ``requests``."""
+    """Return what is added to alpha for the next request, if ``answered`` of all ``requests`` are
+    answered."""
     share = min(answered / max(requests, 1), 1.0)
     after = surplus(alpha, answered + 1, share, confidence)
     return after - surplus(alpha, answered, share, confidence)
 
 
 def aim(alpha: float, *, label_noise: float, raised: float = 0.0) -> float:
-    """Compute the share of satisfied labels to hold so that that of satisfied requests is alpha.
+    """Compute the share of satisfied labels at which the share of satisfied requests is alpha.
 
-    ``raised`` is what a promise with a `confidence` adds. Where a label is wrong with probability
-    ``label_noise``, the truth alpha shows as noise + (1 - 2 noise) alpha.
+    ``raised`` is what a promise with a `confidence` adds. If a label is wrong with probability
+    ``label_noise``, a true share alpha appears as noise + (1 - 2 noise) alpha.
     """
     wanted = min(alpha + raised, (1.0 + alpha) / 2.0)
     return label_noise + (1.0 - 2.0 * label_noise) * wanted
 
 
 def label_weight(satisfaction: float, response_bias: float) -> float:
-    """Weigh a label where unsatisfied users answer ``response_bias`` times as often.
+    """Weigh a label if unsatisfied users answer ``response_bias`` times as often.
 
     A satisfied label then stands for that many times as many requests as an unsatisfied one; the
-    two weigh 1 on average.
+    average of the two weights is 1.
     """
     return 2.0 * (1.0 + (response_bias - 1.0) * satisfaction) / (1.0 + response_bias)

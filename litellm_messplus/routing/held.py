@@ -1,5 +1,5 @@
-"""Requests without a choice: those that stay with their conversation, and those that one candidate
-alone can take."""
+"""Requests without a choice: those that stay with their conversation, and those that only one
+candidate can take."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -8,26 +8,26 @@ from enum import IntEnum
 from litellm_messplus.routing.decision import Decision, Reason, Situation
 from litellm_messplus.rows import public, record
 
-# Requests that stay where their conversation is: nothing is decided, tried or called beside them.
+# Requests that stay with their conversation: nothing is decided, tried or called in addition.
 #
-# What the policy would have ranked is kept for the retries, and its price for whoever looks at
-# it. The queue counts on the model that is held.
+# The policy's ranking is kept for the retries, and its price for the records. The queue counts on
+# the model that is held.
 
 
 def without_trials(situation: Situation) -> Situation:
-    """Change the draws so that no policy probes, and no answer teaches as if it were chosen."""
+    """Set the draw so that no policy probes, and treat the answers as never labelled."""
     return replace(situation, exploration_draw=1.0, is_labelled=False)
 
 
 def alone(decision: Decision) -> Decision:
-    """Call nobody beside the one that serves: paper's first request explores in any case."""
+    """Remove the unseen calls: the paper's first request explores in any case."""
     return replace(decision, explored=(), is_exploration=False) if decision.explored else decision
 
 
 def held(decision: Decision, situation: Situation, candidate: str) -> Decision:
-    """Put a candidate before all others of a decision.
+    """Put a candidate first in the ranking of a decision.
 
-    Raises KeyError for one that cannot take the request.
+    Raises KeyError for a candidate that cannot take the request.
     """
     expected = {each.candidate: each.satisfaction for each in situation.everyone}[candidate]
     is_chosen = decision.chosen == candidate
@@ -40,8 +40,8 @@ def held(decision: Decision, situation: Situation, candidate: str) -> Decision:
 
 
 def upwards(decision: Decision, situation: Situation, candidate: str) -> Decision | None:
-    """Go from a candidate up to the first of a decision that is expected to satisfy more often;
-    None where none is. In trouble no newcomer is tried."""
+    """Move from a candidate up to the first one in the ranking with a higher expected satisfaction;
+    None if there is none. Newcomers are not tried in trouble."""
     expected = {each.candidate: each.satisfaction for each in situation.everyone}
     known = {each.candidate for each in situation.estimates}
     better = [
@@ -68,19 +68,19 @@ def _settled(
     )
 
 
-# Gates: who can take a request at all, and what the others aim at where there is no choice.
+# Gates: which candidates can take a request at all, and the target of the free requests.
 #
-# Before candidates are ranked, each one is asked whether it can take the request: its images, its
-# tools, its length. The policy decides among those that can; the others come last. Where only one
-# can, the request is *forced*: nothing is decided, nothing is tried beside it, and what came of
-# it says nothing of what a choice would have.
+# Before candidates are ranked, each one is checked for whether it can take the request: its images,
+# its tools, its length. The policy decides among those that can; the others come last. If only one
+# can, the request is *forced*: nothing is decided or tried, and its outcome is no evidence on what
+# a choice would have led to.
 #
-# A promise is about all requests, so the free ones have to make up for the forced ones: with a
-# share f of forced requests at rate r, they aim at (alpha - f r) / (1 - f).
+# A promise covers all requests, so the free ones have to make up for the forced ones: with a
+# share f of forced requests at rate r, their target is (alpha - f r) / (1 - f).
 
 
 class Answer(IntEnum):
-    """The answer to whether something can take a request; a larger one is preferred."""
+    """The answer to whether a candidate can take a request; a larger one is preferred."""
 
     NO = 0
     UNKNOWN = 1
@@ -88,12 +88,12 @@ class Answer(IntEnum):
 
 
 FAILED = "gates_failed"
-"""The word of the log, in place of what told candidates apart, where asking them failed: the
-largest alone is eligible then."""
+"""Logged in place of the gates that differed between candidates if checking them failed: then
+only the largest is eligible."""
 LEAST_FREE = 0.02
-"""Share of free requests that the correction counts on at least: fewer could be asked anything."""
+"""Least share of free requests in the correction: with fewer, the target could be anything."""
 HIGHEST, LOWEST = 0.995, 0.0
-"""What free requests may be asked to aim at."""
+"""Bounds on the target of free requests."""
 
 
 @record
@@ -115,15 +115,15 @@ class Gated:
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Return the answer to a request that needs all of these; one that needs nothing is taken."""
+    """Return the answer to a request that needs all of these; YES if it needs nothing."""
     return min(answers, default=Answer.YES)
 
 
 def passing(answers: Mapping[str, Answer]) -> frozenset[str] | None:
-    """Return the names with the best answer; None where nothing is to be gated.
+    """Return the names with the best answer; None if there is nothing to gate.
 
-    That is so where all answer the same, and where all answer NO in particular: then nobody is
-    known to be the right one, and the request goes where it would have gone.
+    That is the case if all answers are equal, and in particular if all are NO: then no candidate
+    is known to be right, and the request goes where it would have gone anyway.
     """
     best = max(answers.values(), default=Answer.NO)
     if best is Answer.NO:
@@ -133,12 +133,12 @@ def passing(answers: Mapping[str, Answer]) -> frozenset[str] | None:
 
 
 ROOM = 1.1
-"""Times the tokens that were counted: models have tokenizers of their own."""
+"""Factor on the counted tokens: each model has its own tokenizer."""
 
 
 def fits(tokens: float, answer_tokens: float, window: int | None) -> Answer:
-    """Return whether a prompt and its answer find room in a window; UNKNOWN where only the prompt
-    does for sure. A window that nobody states takes everything."""
+    """Return whether a prompt and its answer fit into a window; UNKNOWN if only the prompt is sure
+    to fit. A window that is not stated (None) takes everything."""
     if window is None:
         return Answer.YES
     if tokens > window:
@@ -147,7 +147,7 @@ def fits(tokens: float, answer_tokens: float, window: int | None) -> Answer:
 
 
 def forced(situation: Situation, expected_satisfaction: float) -> Decision:
-    """Decide where a single candidate can take the request: that one, for sure."""
+    """Decide for the single candidate that can take the request, with probability 1."""
     (only,) = situation.estimates
     return Decision(
         ranking=(only.candidate,),
@@ -161,15 +161,15 @@ def forced(situation: Situation, expected_satisfaction: float) -> Decision:
 
 
 def baseline(situation: Situation) -> str:
-    """Return what savings compare with where not all can take the request: the largest, if it can;
-    else the most expensive of those that can."""
+    """Return the baseline of savings if not all candidates can take the request: the largest if it
+    can, else the most expensive one that can."""
     able = {estimate.candidate: estimate.cost for estimate in situation.estimates}
     return situation.largest if situation.largest in able else max(able, key=able.__getitem__)
 
 
 def free_aim(aim: float, share: float, rate: float) -> float:
-    """Return what free requests aim at, so that all come to ``aim``: a ``share`` is forced, of
-    which ``rate`` are satisfied. Clipped where no rate could make up for them."""
+    """Return the target of free requests at which all together reach ``aim``: a ``share`` is
+    forced, of which ``rate`` are satisfied. Clipped if no rate could make up for them."""
     if share <= 0.0:
         return aim
     wanted = (aim - share * rate) / max(1.0 - share, LEAST_FREE)

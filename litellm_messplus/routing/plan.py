@@ -1,10 +1,10 @@
-"""The plan over recent prompts: who would serve what at which price of satisfaction, at what cost.
+"""The plan over recent prompts: which model would serve which prompt at each price, at what cost.
 
-Why it exists: the means of the models say how much satisfaction a dollar buys on the average
-request. Where prompts differ, the same dollar buys more on some of them, so the cheapest way to
-hold alpha is a model for every prompt, not a mix. The plan finds it on the prompts that were judged
-lately: at every price each takes the model of least cost - price * satisfaction, and the price at
-which their mean satisfaction is alpha is the price to decide by now.
+Why it exists: the models' means give the satisfaction that a dollar buys on the average request.
+If prompts differ, the same dollar buys more on some of them, so the cheapest way to hold alpha is a
+model for every prompt, not a mix. The plan finds it on the recently judged prompts: at every price
+each prompt takes the model of least cost - price * satisfaction, and the price at which the mean
+satisfaction is alpha is the price to decide by.
 
 Left out (10 seeds): llmdrift ends 0.70 points below alpha instead of at it; tiny costs 0.55 instead
 of 0.53 times the hindsight mix.
@@ -22,25 +22,25 @@ from numpy.typing import NDArray
 PRICES = np.concatenate(([0.0], np.geomspace(0.02, 100.0, 56))).astype(np.float32)
 """Multiples of the difference in mean cost between the most expensive model and the cheapest."""
 EVIDENCE = 5.0
-"""Nats by which reading the prompt must have predicted better than the means alone."""
+"""Nats by which predictions from the prompt must have beaten the means alone."""
 FEWEST = 32
-"""Recent prompts that a plan needs."""
+"""Least number of recent prompts for a plan."""
 SAVING = 0.05
-"""Share of the cost that the models the means rule out must save, to be called all the same."""
+"""Share of the cost that models ruled out by the means must save to be called anyway."""
 REPAYMENT = 400.0
-"""Requests over which the plan repays a backlog, by aiming that much higher."""
+"""Requests over which the plan repays a backlog, by raising its target."""
 LARGEST_BACKLOG, LARGEST_CREDIT = 60.0, 30.0
 NEAR = 0.9
-"""Share of the way from alpha to the most that the models can do: beyond it a price has no end."""
+"""Share of the way from alpha to the models' best rate: beyond it the price grows without bound."""
 GAIN, GAIN_BACKLOG, LARGEST_GAIN = 0.03, 20.0, 0.7
-"""Feedback on the price, in the exponent, its largest backlog, and its bound: what the plan does
-not foresee, a prompt that is worth more today, still repays the backlog."""
+"""Feedback on the price, in the exponent; its largest backlog; and its bound. It repays the backlog
+that the plan does not foresee, as when prompts are worth more today."""
 
 Matrix = NDArray[np.float64]
 
 
 class Point(NamedTuple):
-    """A point of the frontier: one price, the mean satisfaction and the mean cost that it buys."""
+    """A point of the frontier: a price, and the mean satisfaction and mean cost that it buys."""
 
     price: float
     rate: float
@@ -49,8 +49,8 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """The frontier: what each price buys, rising; ``prices``, ``rates`` and ``costs`` are of the
-    same length."""
+    """The frontier: what each price buys, rising; ``prices``, ``rates`` and ``costs`` have the same
+    length."""
 
     prices: list[float]
     rates: list[float]
@@ -62,8 +62,8 @@ class Frontier:
         return self.rates[-1]
 
     def at(self, rate: float) -> Point:
-        """Find where the mean satisfaction is ``rate``, between two prices; the end where it is
-        never reached."""
+        """Return the point where the mean satisfaction is ``rate``, between two prices; the end if
+        it is never reached."""
         high = bisect_left(self.rates, rate)
         if high == 0:
             return Point(0.0, self.rates[0], self.costs[0])
@@ -79,11 +79,11 @@ class Frontier:
 
 
 class Outlook:
-    """Recent prompts as they were last predicted: ``satisfaction`` and ``cost`` of shape (prompts,
-    models), ``hope`` of shape (models,): what may be added to each model's satisfaction at best.
+    """Recent prompts with their latest predictions: ``satisfaction`` and ``cost`` of shape
+    (prompts, models), ``hope`` of shape (models,): the most that optimism adds to each model.
 
-    The frontiers of the models by rising mean cost are made at once, in the time of a single one
-    (0.15 ms for three models); those of other sets when they are asked for.
+    The frontiers of the models by rising mean cost are computed together, in the time of one
+    (0.15 ms for three models); those of other sets on demand.
     """
 
     def __init__(self, satisfaction: Matrix, cost: Matrix, hope: Sequence[float]) -> None:
@@ -98,15 +98,15 @@ class Outlook:
             self._make(self._by_cost, is_hopeful, len(self._by_cost))
 
     def frontier(self, models: Sequence[int], *, is_hopeful: bool) -> Frontier:
-        """Return the frontier of these models alone, at what is predicted of them or at the best
-        that may be hoped."""
+        """Return the frontier of these models alone, from the predictions as they are or with the
+        optimism added."""
         key = frozenset(models), is_hopeful
         if key not in self._frontiers:
             self._make(models, is_hopeful, 1)
         return self._frontiers[key]
 
     def _make(self, models: Sequence[int], is_hopeful: bool, prefixes: int) -> None:
-        """Make the frontiers of all ``models``, and of the ``prefixes`` - 1 shorter beginnings of
+        """Compute the frontiers of all ``models``, and of the ``prefixes`` - 1 shorter prefixes of
         that list."""
         shape = len(self._prices), self._cost.shape[1]
         least = np.full(shape, np.inf, np.float32)
@@ -126,13 +126,13 @@ class Outlook:
 
 
 def _rising(bought: NDArray[np.float32]) -> list[float]:
-    """Average over prompts by price, which rounding must not let fall."""
+    """Average over prompts by price, and keep the means from falling by rounding."""
     rising: list[float] = np.maximum.accumulate(bought.mean(axis=1, dtype=np.float64)).tolist()
     return rising
 
 
 class Planned(NamedTuple):
-    """The plan for a request: who may serve, and the price of satisfaction to decide by."""
+    """The plan for a request: the models that may serve, and the price of satisfaction."""
 
     models: tuple[int, ...]
     price: float
@@ -145,8 +145,8 @@ def plan(
     alpha: float,
     backlog: float,
 ) -> Planned:
-    """Plan over all models where that saves enough against the ``eligible`` ones, which the means
-    say are needed; else over these alone. ``backlog`` is in requests."""
+    """Plan over all models if that saves enough against the ``eligible`` ones, which the means
+    require; else over these alone. ``backlog`` is in requests."""
     every = outlook.frontier(by_cost, is_hopeful=True).at(alpha).cost
     needed = outlook.frontier(eligible, is_hopeful=True).at(alpha).cost
     models = tuple(by_cost if every <= (1.0 - SAVING) * needed else eligible)

@@ -1,4 +1,4 @@
-"""The price of satisfaction, who may be called at it, and how much surplus is held in reserve."""
+"""The price of satisfaction, the models eligible at it, and the surplus held in reserve."""
 
 import math
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ HORIZON = 800.0
 
 
 def horizon(requests: int, answered_share: float) -> float:
-    """Return the answered requests within which a backlog is to be repaid, after so many
-    requests."""
+    """Return the number of answered requests within which a backlog is to be repaid, after so many
+    ``requests``."""
     repaid_within = min(HORIZON_PER_REQUEST * max(requests, 1), HORIZON)
     return max(answered_share * repaid_within, HORIZON_PER_REQUEST)
 
@@ -33,8 +33,8 @@ def eligible(
     backlog: float,
     horizon: float,
 ) -> tuple[int, ...]:
-    """Return the models up to the cheapest that can hold alpha and repay the backlog; else all of
-    them."""
+    """Return the models up to the cheapest that can hold alpha and repay the backlog; all models if
+    none can."""
     target = alpha + max(backlog, 0.0) / horizon
     for position, model in enumerate(by_cost):
         if optimistic[model] >= target:
@@ -52,8 +52,8 @@ def eligible(
 # expensive minus the cheapest, found by an integral term) ends 1.7 and 2.0 points below alpha
 # between the two best models, whose price is 13 to 25 such units.
 #
-# An integral term was tried and left out: it cost d 0.14 points on the five shared recordings, and
-# one more way to wind up.
+# An integral term was tried and left out: it lowered d by 0.14 points on the five shared
+# recordings, and is one more way to wind up.
 
 GAIN = 0.2
 LARGEST_BACKLOG = 10.0
@@ -64,8 +64,8 @@ LEAST_SPREAD = 0.1
 def lower_hull(
     models: Sequence[int], cost: Sequence[float], rate: Sequence[float]
 ) -> tuple[int, ...]:
-    """Return the models that no mix of others undercuts, cheapest first; models are given by rising
-    cost."""
+    """Return the models that no mix of others undercuts, cheapest first; ``models`` come in order
+    of rising cost."""
     hull: list[int] = []
     for model in models:
         if hull and rate[model] <= rate[hull[-1]]:
@@ -86,7 +86,7 @@ def _undercut(
 def feedforward(
     hull: Sequence[int], cost: Sequence[float], rate: Sequence[float], alpha: float
 ) -> float:
-    """Return the slope of the hull where it crosses alpha; of its last piece where it stays
+    """Return the slope of the hull where it crosses alpha, or of its last segment if it stays
     below."""
     slope = 0.0
     for low, high in pairwise(hull):
@@ -102,12 +102,12 @@ def with_feedback(slope: float, backlog: float) -> float:
 
 
 def best_value(cost: Sequence[float], rate: Sequence[float]) -> float:
-    """Return the most that is paid where nothing holds alpha: the average price over the whole
+    """Return the highest price paid if no model holds alpha: the average price over the whole
     zoo."""
     return (max(cost) - min(cost)) / max(max(rate) - min(rate), LEAST_SPREAD)
 
 
-# The reserve: how much surplus to hold against ordinary bad luck.
+# The reserve: the surplus to hold against ordinary bad luck.
 #
 # Why it exists: a queue that is pulled back by a model of rate r against alpha wanders above its
 # set point by r (1 - r) / (2 (r - alpha)) on average (a reflected random walk), so a set point of
@@ -122,8 +122,8 @@ PER_REQUEST = 0.01
 
 
 def reserve(rate: float, deviation: float, alpha: float, requests: int) -> float:
-    """Compute the surplus to aim at, in requests; rate and deviation are of the model that holds
-    alpha."""
+    """Compute the surplus to aim at, in requests; ``rate`` and ``deviation`` are those of the model
+    that holds alpha."""
     surplus = max(rate - alpha, deviation, 1e-6)
     excursion = rate * (1.0 - rate) / (2.0 * surplus)
     return min(FACTOR * excursion, LARGEST, PER_REQUEST * requests)

@@ -1,4 +1,4 @@
-"""Trying models out: what is known of them, which one is probed, and which ones answer unseen."""
+"""Trials of models: what is known of each, which one is probed, and which are called unseen."""
 
 import math
 from collections.abc import Sequence
@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 
 from litellm_messplus.routing.decision import Decision, Estimate, Reason, Situation
 
-# What the labels say of the candidates: all that `adaptive` knows beside the request itself.
+# The evidence of the labels: all that `adaptive` knows in addition to the request itself.
 
 LEAST_LABELLED = 0.1
-"""Share of the unseen calls that must have got a label lately, or none is made."""
+"""Share of recent unseen calls that must have been labelled; below it, none is made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """The knowledge of each healthy candidate, in the order of the situation's estimates.
 
-    ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` how
-    many deviations may be added to it. ``is_blank`` before the first label. ``unseen_labelled`` is
-    the share of the calls made beside a served one that got a label lately; ``evidence`` is by how
-    many nats reading the prompts has predicted better than the means.
+    ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` the
+    number of deviations that may be added. ``is_blank`` before the first label. ``unseen_labelled``
+    is the share of recent unseen calls that got a label; ``evidence`` is by how many nats
+    predictions from the prompt have beaten the means.
     """
 
     rate: Sequence[float]
@@ -30,38 +30,38 @@ class Knowledge:
     evidence: float = 0.0
 
 
-# Probes: now and then a cheaper model that may hold alpha is tried instead of the choice.
+# Probes: occasionally a cheaper model that may hold alpha is tried instead of the choice.
 #
-# Why it exists: a model that is never called is never learnt about; and logged probabilities of
-# every choice are what off-policy evaluation needs. The probability falls with the fourth root of
-# the requests, as in the paper; but one model is called, not all, and one that could lower the cost
-# where there is any. Where the probe would cost the user much, it answers beside the choice
-# instead, unseen: where what the user stands to lose by it, at the price of satisfaction, is more
-# than one more call, and unseen calls get labels. With every probe served (10 seeds): zeroeval_mix
-# 1.50 instead of 1.27 times the hindsight mix, llmdrift 0.93 instead of 0.87, alpaca 1.04 instead
-# of 0.96. Left out (6 seeds: not shown to matter (0.440 instead of 0.429 MJ, d better between two
-# models); kept for the logged probabilities and for models that improve while nobody calls them.
+# Why it exists: a model that is never called is never learned about; and off-policy evaluation
+# needs the logged probability of every choice. The probability falls with the fourth root of the
+# requests, as in the paper; but one model is called, not all, and if possible one that could lower
+# the cost. If the probe would cost the user much, it is called in addition to the choice, unseen:
+# that is, if the user's expected loss, at the price of satisfaction, exceeds the cost of one more
+# call, and unseen calls get labels. With every probe served (10 seeds): zeroeval_mix 1.50 instead
+# of 1.27 times the hindsight mix, llmdrift 0.93 instead of 0.87, alpaca 1.04 instead of 0.96. Left
+# out (6 seeds): not shown to matter (0.440 instead of 0.429 MJ, d better between two models); kept
+# for the logged probabilities and for models that improve while they are not called.
 
 RATE = 0.2
 PLAUSIBLE_DEVIATIONS = 3.0
 
 
 TRIAL = 0.125
-"""Share of requests that are trials, while one is called for."""
+"""Share of requests that are trials while a trial is due."""
 STANDING = 8.0
-"""Requests owed from which a debt calls for a trial."""
+"""Requests owed from which on a debt makes a trial due."""
 UNSURE = 0.05
-"""Standard deviation of a rate down to which a model is tried: some 70 labels."""
+"""Standard deviation of a rate down to which a model is tried: about 70 labels."""
 
 
 def trial(known: Knowledge, optimistic: Sequence[float], alpha: float, owed: float) -> int | None:
-    """Choose the model to try where a debt stands that no rate, as it is known, can repay; else
-    None.
+    """Choose the model to try if there is a debt that no known rate can repay; else None.
 
     It is the least known of those that may hold alpha, whatever it costs. Only under a plan: there
-    a few early misses, on prompts that nobody answers, condemn a model for good, for it is called
-    on no others (one run in 20 of llmdrift ended 5.9 points below alpha so). By the means alone,
-    trials cost more than they found: routerbench_winogrande 1.24 instead of 1.13 times the mix.
+    a few early misses, on prompts that no model answers, exclude a model for good, since it is
+    called on no others (one run in 20 of llmdrift ended 5.9 points below alpha that way). With the
+    means alone, trials cost more than they gained: routerbench_winogrande 1.24 instead of 1.13
+    times the mix.
     """
     if owed < STANDING or max(known.rate) >= alpha:
         return None
@@ -81,8 +81,8 @@ def to_probe(
     known: Knowledge,
     alpha: float,
 ) -> tuple[int, ...]:
-    """Return the cheaper eligible models that may plausibly hold alpha; where there is none, all
-    eligible."""
+    """Return the cheaper eligible models that may plausibly hold alpha; all eligible models if
+    there are none."""
     plausible = tuple(
         model
         for model in eligible
@@ -93,26 +93,26 @@ def to_probe(
 
 
 def is_better_unseen(regret: float, cost: float, labelled: float) -> bool:
-    """Decide whether to make the probe beside the choice: ``regret`` is what the user would lose by
-    it, at the price of satisfaction, ``labelled`` the share of unseen calls that got a label
-    lately."""
+    """Decide whether a probe is made as an unseen call: ``regret`` is the user's expected loss from
+    serving it, at the price of satisfaction; ``labelled`` the share of recent unseen calls that got
+    a label."""
     return labelled >= LEAST_LABELLED and labelled * regret > cost
 
 
-# Shadow calls: cheaper candidates that may hold alpha answer beside an expensive one, unseen.
+# Shadow calls: cheaper candidates that may hold alpha are called unseen next to an expensive one.
 #
 # Why it exists: a few early misses make a cheaper candidate look unable to hold alpha, and an
-# expensive one serves in its place. To try it on the user again would cost satisfaction; to let it
-# answer beside the other costs its own small price, and its label teaches as any other. A shadow
-# call is made where it pays: where what the candidate would save if it held alpha, times the chance
-# that it does, over the ``WORTH`` requests that one more label is taken to speed the verdict up by,
-# is more than its price. So an expensive server has all its doubtful rivals tested at once, one
-# that is known to be too weak costs nothing, and there is no budget to set.
+# expensive one serves instead. Trying it on the user again would cost satisfaction; an unseen call
+# costs only its own small price, and its label teaches as any other. A shadow call is made if it
+# pays: if what the candidate would save if it held alpha, times the probability that it does, over
+# the ``WORTH`` requests by which one more label is taken to speed the verdict up, exceeds its
+# price. So an expensive server has all its doubtful rivals tested at once, a model known to be too
+# weak costs nothing, and there is no budget to set.
 #
-# All that pay are called, not the one that promises most: that one is often just below alpha, well
+# All that pay are called, not only the most promising one: that one is often just below alpha, well
 # known and never decided, while the one that had bad luck waits.
 #
-# Only where unseen calls get labels do they teach: ``unseen_labelled`` of them did lately. Below
+# Unseen calls teach only if they get labels: ``unseen_labelled`` is their recent share. Below
 # ``LEAST_LABELLED`` none is made.
 #
 # Left out (20 seeds): 0.428 instead of 0.419 MJ on the five shared recordings, 2.16 instead of 1.92
@@ -129,7 +129,7 @@ def to_shadow(
     known: Knowledge,
     alpha: float,
 ) -> tuple[int, ...]:
-    """Return the eligible models cheaper than the choice whose label is worth more than its
+    """Return the eligible models cheaper than the choice whose expected saving exceeds their
     price."""
     if known.unseen_labelled < LEAST_LABELLED:
         return ()
@@ -146,49 +146,48 @@ def to_shadow(
 
 
 def chance_to_hold(alpha: float, rate: float, deviation: float) -> float:
-    """Compute the probability that the true rate is at least alpha, by the normal law."""
+    """Compute the probability, by the normal law, that the true rate is at least alpha."""
     return 0.5 * math.erfc((alpha - rate) / (math.sqrt(2.0) * max(deviation, 1e-6)))
 
 
-# Newcomers: models that come while a zoo serves, brought in without staking the promise on them.
+# Newcomers: models added while a zoo serves, introduced without risking the promise.
 #
-# Why it exists: nothing is known of a new model, so it may hold alpha as far as anybody can tell,
-# and where it is the cheapest it would serve every request until the first labels come. So a
-# newcomer is no candidate of the usual choice. It is tried by one request in twenty, unseen where
-# unseen calls get labels, until its labels say that it holds alpha, that it does not, or are
-# many. From there on the policy knows what to do with it.
+# Why it exists: nothing is known of a new model, so it may hold alpha, and if it is the cheapest it
+# would serve every request until the first labels come. So a newcomer is not a candidate of the
+# usual choice. It is tried on one request in twenty, unseen if unseen calls get labels, until its
+# labels show that it holds alpha, or that it does not, or are many. From there on the policy can
+# handle it.
 
 SHARE = 0.05
 """Share of requests that try newcomers, however many there are: one at a time, cheapest first."""
 FEWEST = 5
-"""Labelled calls before which nothing is told: its rate is that of the other models until then."""
+"""Labelled calls before a verdict: until then its rate is that of the other models."""
 ENOUGH = 50
-"""Labelled calls from which on a model is no newcomer any more, whatever they say."""
+"""Labelled calls from which on a model is no newcomer, whatever the labels show."""
 BEST = 0.5
-"""Probability that the best choice has at least, and that no probe of another candidate has."""
+"""Least propensity of the best choice; that of a probe of another candidate is below it."""
 SURE = 1.5
-"""Standard deviations between a newcomer's rate and alpha from which on it holds alpha. At 2, one
-that satisfies 95 % where 80 % are promised takes 12 labels instead of 8."""
+"""Standard deviations by which a newcomer's rate must exceed alpha to hold it. At 2, one that
+satisfies 95 % against an alpha of 80 % takes 12 labels instead of 8."""
 DEBT = 1.0
-"""Requests owed from which on it is a debt: a zoo that just holds alpha owes less, every other
-request."""
+"""Requests owed from which on it is a debt: every other request, a zoo that just holds alpha owes
+less."""
 
 
 def is_settled(labelled: int, alpha: float, rate: float, deviation: float, optimism: float) -> bool:
-    """Return whether it is told by now, by so many labelled calls: that it holds alpha, or that it
-    does not even at the best that may be hoped."""
+    """Return whether ``labelled`` calls settle that it holds alpha, or that it does not even at the
+    optimistic rate."""
     if labelled < FEWEST:
         return False
     return rate - SURE * deviation >= alpha or rate + optimism * deviation < alpha
 
 
 def tried(decision: Decision, situation: Situation, unseen_labelled: float) -> Decision:
-    """Try the cheapest newcomer in the place of the decision where that is due; else rank the
-    newcomers last, for retries.
+    """Try the cheapest newcomer if a trial is due; else rank the newcomers last, for retries.
 
-    Nothing is tried where answers will not be labelled, nor in debt, unless no other candidate can
-    hold alpha: then a newcomer is the way out. The draw that says so is the one that probes: they
-    take its two ends.
+    Nothing is tried if the answers will not be labelled, nor in debt, unless no other candidate can
+    hold alpha: then a newcomer is the way out. The draw is the one that decides on probes: the two
+    use its opposite ends.
     """
     ranked = sorted(situation.newcomers, key=lambda each: each.typical_cost)
     last = tuple(each.candidate for each in ranked)
@@ -203,7 +202,7 @@ def tried(decision: Decision, situation: Situation, unseen_labelled: float) -> D
 
 
 def _beside(decision: Decision, newcomer: Estimate) -> Decision:
-    """Call the newcomer too, unseen by the user."""
+    """Call the newcomer in addition, unseen by the user."""
     return replace(
         decision,
         explored=(*decision.explored, newcomer.candidate),
@@ -228,7 +227,7 @@ def _in_place(decision: Decision, newcomer: Estimate) -> Decision:
 
 
 def _by_others(decision: Decision) -> Decision:
-    """Note that the best choice serves that much less often; a probe takes nothing from it."""
+    """Reduce the propensity of the best choice by the share of trials; that of a probe stays."""
     if decision.propensity < BEST:
         return decision
     return replace(decision, propensity=decision.propensity - SHARE)
