@@ -69,7 +69,7 @@ class Asker:
         size=FOREIGN,
         index=True,
     )
-    key_hash: str | None = column("Hash of the key that asked.")
+    key_hash: str | None = column("Hash of the caller's key.")
     team_id: str | None = public("The key's team.")
     call_type: str = public("LiteLLM's call type, such as `acompletion`.", size=64)
     is_stream: bool = public("Whether the answer was streamed.")
@@ -97,10 +97,10 @@ class RequestRecord:
     _: KW_ONLY
     request_id: str = public("Our own id of the request.", size=64)
     created_at: datetime = public("When it was decided, UTC.")
-    zoo: str = public("The `model_name` that was asked for.")
+    zoo: str = public("The requested `model_name`.")
     service_level: str = public(
-        "The promise that it counts towards; with `:before` behind it, the stream of those "
-        "served as before, which count towards none."
+        "The promise that it counts towards; with the suffix `:before`, the stream of those served "
+        "as before, which count towards none."
     )
     t: int = public(
         "Its number within the service level, from 1, without gaps.",
@@ -129,26 +129,24 @@ class RequestRecord:
         "Expected cost of `largest`, for savings.", init=False, default=None
     )
     queue: float = public("The virtual queue at the decision.")
-    chosen: str = public(
-        "The candidate that was to serve; `litellm` where that was LiteLLM's own choice."
-    )
+    chosen: str = public("The candidate chosen to serve; `litellm` for LiteLLM's own choice.")
     largest: str = public(
-        "What savings compare with: the zoo's largest candidate, or the most expensive that "
-        "could take the request where that one could not."
+        "The baseline of savings: the zoo's largest candidate, or, if it could not take the "
+        "request, the most expensive one that could."
     )
     is_exploration: bool = public(
-        "Whether something else than the best choice was tried: beside the served candidate, "
-        "or (policy `adaptive`) in its place.",
+        "Whether anything but the best choice was tried: in addition to the served candidate, or "
+        "(policy `adaptive`) in its place.",
         default=False,
     )
     exploration_probability: float = public(
-        "p_t: how likely an exploration was; under `adaptive`, one in the place of the best "
+        "p_t: the probability of an exploration; under `adaptive`, of one in place of the best "
         "choice.",
         default=0.0,
     )
-    reason: Reason = public("Why this candidate, in one of a few words.", size=UNBOUNDED)
+    reason: Reason = public("Why this candidate was chosen: one of a few words.", size=UNBOUNDED)
     is_within_reach: bool = public(
-        "Whether a candidate was expected to be able to hold alpha, as far as the policy tells.",
+        "Whether a candidate was expected to be able to hold alpha, if the policy estimates that.",
         earlier=True,
         default=True,
     )
@@ -162,20 +160,20 @@ class RequestRecord:
         "The prompt's text, where `store_text` is on.", size=UNBOUNDED, words=always, default=None
     )
     aim: float | None = public(
-        "What the queue aimed at: alpha, a margin, and label noise corrected.", default=None
+        "The target of the queue: alpha, with a margin and corrected for label noise.", default=None
     )
     expected_satisfaction: float | None = public(
-        "Predicted for the chosen candidate: what the queue carries until a label comes.",
+        "Predicted for the chosen candidate; the queue uses it until a label arrives.",
         default=None,
     )
     price: float | None = public(
         "What one more satisfied request might cost; NULL under `paper`, which has V.", default=None
     )
     propensity: float | None = public(
-        "The probability with which the chosen candidate was chosen.", default=None
+        "The probability that the chosen candidate had of being chosen.", default=None
     )
     exploration_calls: int = public(
-        "Candidates that were to be called beside the chosen one.", is_nullable=True, default=0
+        "Candidates to be called in addition to the chosen one.", is_nullable=True, default=0
     )
     encode_seconds: float | None = public(
         "How long the features took, waiting included; NULL where they came too late.", default=None
@@ -184,16 +182,16 @@ class RequestRecord:
         "Energy above idle that the features took; NULL where not measured.", default=None
     )
     surface: Surface | None = column(
-        "What is seen of the prompt at once (length, numbers, code, turns, ...): little-endian "
-        "float32, read by the heads beside the features.",
+        "Numbers read directly off the prompt (length, numbers, code, turns, ...): little-endian "
+        "float32, which the heads read in addition to the features.",
         default=None,
     )
     surface_version: str | None = public(
-        "What the numbers of the surface mean.", size=64, default=None
+        "Version of what the surface's numbers mean.", size=64, default=None
     )
     expected_t: int | None = public(
-        "The number that it was decided with, of which its draws are: another one than `t` "
-        "where several workers decided at once; NULL where it was `t`.",
+        "The number used for its decision and draws: differs from `t` if several workers decided "
+        "at once; NULL if it was `t`.",
         is_large=True,
     )
     gated: Gated | None = None
@@ -201,8 +199,8 @@ class RequestRecord:
     names: Names | None = None
     place: LinePlace | None = None
     limits: dict[str, Any] | None = public(
-        "Where its service level stood against the limits beside alpha, what they cost it, and "
-        "how likely each candidate was to be late; NULL where it has none.",
+        "State of its service level against the limits besides alpha, what they cost it, and how "
+        "likely each candidate was to be late; NULL if it has none.",
         default=None,
     )
     counted: CountedAs | None = None
@@ -231,25 +229,21 @@ class CallRecord:
     ended_at: datetime = public("When it ended, UTC.")
     role: CallRole = public("`served` (the user saw it) or `exploration`.", size=16)
     status: CallStatus = public("`success` or `failure`.", size=16)
-    candidate: str | None = public("The candidate; NULL where a fallback outside served.")
+    candidate: str | None = public("The candidate; NULL if a fallback outside the zoo served.")
     deployment_id: str | None = public("LiteLLM's id of the deployment.", default=None)
     model: str | None = public("The model as LiteLLM names it.", default=None)
     response_id: str | None = public(
         "The `id` in the answer.", size=FOREIGN, index=True, default=None
     )
-    prompt_tokens: int | None = public("Tokens read; NULL where nobody knows.", default=None)
-    completion_tokens: int | None = public("Tokens written; NULL where nobody knows.", default=None)
+    prompt_tokens: int | None = public("Tokens read; NULL if unknown.", default=None)
+    completion_tokens: int | None = public("Tokens written; NULL if unknown.", default=None)
     cached_tokens: int | None = public(
-        "Those of the prompt that the endpoint had in its cache.", default=None
+        "Prompt tokens that the endpoint had in its cache.", default=None
     )
-    written_tokens: int | None = public(
-        "Those of the prompt that it wrote to its cache.", default=None
-    )
-    reasoning_tokens: int | None = public(
-        "Those of the answer that were spent on reasoning.", default=None
-    )
+    written_tokens: int | None = public("Prompt tokens that it wrote to its cache.", default=None)
+    reasoning_tokens: int | None = public("Answer tokens spent on reasoning.", default=None)
     cost: float | None = public(
-        "In the zoo's unit; NULL where unknown, which is not zero.", default=None
+        "In the zoo's unit; NULL if unknown, which is not zero.", default=None
     )
     cost_source: CostSource = public(
         "`measured`, `counted`, `estimated` or `unknown`.", size=16, default=CostSource.UNKNOWN
@@ -258,8 +252,8 @@ class CallRecord:
     is_cache_hit: bool = public("Whether LiteLLM's cache answered.", default=False)
     error: str | None = public("What went wrong.", size=UNBOUNDED, default=None)
     failure: Failure | None = public(
-        "Who failed: `upstream`, `no_deployment`, `deadline`, `client_gone`, or `refused` where "
-        "the request itself was at fault; NULL where an answer came.",
+        "What failed: `upstream`, `no_deployment`, `deadline`, `client_gone`, or `refused` if the "
+        "request itself was at fault; NULL if an answer came.",
         size=16,
         default=None,
     )
@@ -304,18 +298,18 @@ class LabelRecord:
     kind: LabelKind = public(
         "`feedback`, `check`, `judge` or `implicit`.", size=16, earlier=LabelKind.FEEDBACK
     )
-    source: str = public("Who judged: its kind, for a check a colon and its name.", size=64)
+    source: str = public("Who judged: its kind; for a check also a colon and its name.", size=64)
     value: float = public("Satisfaction from 0 to 1.")
-    weight: float = public("How much it counts; 0 is in the log alone.", default=1.0)
+    weight: float = public("How much it counts; 0 is only logged.", default=1.0)
     comment: str | None = public(
-        "The user's words, or why it was judged so.",
+        "The user's words, or the reason for the judgement.",
         size=UNBOUNDED,
         words=_is_by_judge,
         default=None,
     )
     probability: float | None = public(
-        "The probability of the draw that bought it: it stands for one divided by that many "
-        "requests. NULL where no draw did.",
+        "The probability of the draw that bought it: it stands for 1 / probability requests. NULL "
+        "if no draw did.",
         default=None,
     )
 
@@ -329,10 +323,8 @@ class GradingRecord:
     created_at: datetime = column("When it ended, UTC.", index=True)
     judge: str = column("The model group that graded.")
     status: GradingStatus = column("`graded`, `nonsense` or `failure`.", size=16)
-    answers: int = column("How many answers were shown.")
-    cost: float | None = column(
-        "In dollars, as LiteLLM priced it; NULL where unknown.", default=None
-    )
+    answers: int = column("Number of answers shown.")
+    cost: float | None = column("In dollars, at LiteLLM's price; NULL if unknown.", default=None)
     prompt_tokens: int | None = column("Tokens read; NULL where none were reported.", default=None)
     completion_tokens: int | None = column(
         "Tokens written; NULL where none were reported.", default=None
@@ -340,8 +332,8 @@ class GradingRecord:
     seconds: float | None = column("How long the judge took.", default=None)
     error: str | None = column("What went wrong.", size=UNBOUNDED, default=None)
     preferred: Preferred | None = column(
-        "Of a comparison, the place of the better answer: `first`, `second` or `neither`; NULL "
-        "of a grading.",
+        "In a comparison, the place of the better answer: `first`, `second` or `neither`; NULL for "
+        "a grading.",
         size=16,
         default=None,
     )
@@ -357,8 +349,8 @@ class EnergyRecord:
     call_id: str = column("The call that was measured.", size=80)
     request_id: str = column("The request of that call.", size=64, index=True)
     measured_at: datetime = column("When it was known, UTC: a minute after its end.")
-    joules: float = column("Its share of what was measured above idle.")
-    cost: float | None = column("In the zoo's unit; NULL where the price is not one of energy.")
+    joules: float = column("Its share of the energy measured above idle.")
+    cost: float | None = column("In the zoo's unit; NULL if its price is not one of energy.")
 
 
 @record
@@ -367,16 +359,16 @@ class LessonRecord:
     request. ``completion_tokens`` need not be whole: a recording knows only the cost."""
 
     lesson_id: str = column("The prompt's id, a dot, a number.", size=80)
-    batch: str = column("Where it comes from; what is forgotten together.", index=True)
+    batch: str = column("Its origin; lessons of one batch are forgotten together.", index=True)
     zoo: str = column("The zoo that was taught.")
     created_at: datetime = column("When it was taught, UTC.")
-    candidate: str = column("The candidate that it tells of.")
+    candidate: str = column("The candidate that it is about.")
     encoder: str = column("The encoder that made the features.")
     features: Features | None = column("Features of the prompt: little-endian float32.")
-    surface: Surface | None = column("What is seen of the prompt at once: little-endian float32.")
-    surface_version: str | None = column("What the numbers of the surface mean.", size=64)
+    surface: Surface | None = column("Numbers read directly off the prompt: little-endian float32.")
+    surface_version: str | None = column("Version of what the surface's numbers mean.", size=64)
     prompt_characters: int = column("Length of the prompt's text.")
-    completion_tokens: float | None = column("Length of the answer; NULL where nobody knows.")
+    completion_tokens: float | None = column("Length of the answer; NULL if unknown.")
     value: float = column("Satisfaction from 0 to 1.")
 
     @property
@@ -395,7 +387,7 @@ class CandidateRecord:
     created_at: datetime = column("When a worker saw it, UTC.")
     change: Change = column("`appeared`, `priced` or `gone`.", size=16)
     price: dict[str, Any] | None = column(
-        "What it costs, by part; NULL where it is gone.", default=None
+        "What it costs, by part; NULL if it is gone.", default=None
     )
     number: int = column("Number of the change among those of the candidate, from 1.", default=1)
 

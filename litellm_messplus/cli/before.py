@@ -34,7 +34,7 @@ def check(
 ) -> None:
     """Check a configuration without starting anything: zoos, modes, candidates, prices, labels.
 
-    Exits with status 1 and one line where the proxy would not start with it.
+    Exits with status 1 and one line if the proxy would not start with it.
     """
     options.without_network()
     from litellm_messplus.encoders.lookup import load_encoder
@@ -147,8 +147,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Compare encoders instead, by policy `adaptive`: a value of the setting "
-            "`encoder`, `none` for reading nothing; repeat it for each.",
+            help="Compare encoders instead, under policy `adaptive`: a value of the setting "
+            "`encoder`, `none` to read nothing; repeat it for each.",
         ),
     ] = None,
     concatenate: Annotated[
@@ -235,7 +235,7 @@ def profile(
     serving_concurrency: Annotated[
         int | None,
         typer.Option(
-            help="The number of --concurrency that is usual in service, and so the profile's. "
+            help="The number of --concurrency that is usual in service; the profile is for it. "
             "Default: the middle one."
         ),
     ] = None,

@@ -116,8 +116,8 @@ def prune(
         str | None,
         typer.Option(
             metavar="HASH_OR_ALIAS",
-            help="Erase what identifies the requests of one key, and what was in them; with --drop "
-            "or --dry-run. Without --before: of all that are a day old.",
+            help="Erase what identifies the requests of one key, and their content; with --drop or "
+            "--dry-run. Without --before: of all that are a day old.",
         ),
     ] = None,
     user: Annotated[
@@ -138,12 +138,12 @@ def prune(
         typer.Option(
             metavar="ZOO",
             help="Forget what the pruned requests of a zoo taught, so that it can start under "
-            "other settings from those that are left. Takes no other option but --database.",
+            "other settings from the requests left. Allows no other option but --database.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove old requests from the log, or erase whose they are; what they taught stays.
+    """Remove old requests from the log, or erase what identifies them; what they taught stays.
 
     A proxy may be running.
     """
@@ -207,15 +207,15 @@ def import_(
     form: Annotated[
         Literal["auto", "rows", "openwebui", "langfuse"],
         typer.Option(
-            "--format", help="The format of the file; `auto` finds it out from the first row."
+            "--format", help="The format of the file; `auto` detects it from the first row."
         ),
     ] = "auto",
     source: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who judged, for rows that do not say it; logged as import:NAME. Default: the "
-            "name of the format.",
+            help="Who judged, for rows without that; logged as import:NAME. Default: the name of "
+            "the format.",
         ),
     ] = None,
     score: Annotated[
@@ -239,11 +239,11 @@ def import_(
         list[str] | None,
         typer.Option(
             metavar="MODEL=CANDIDATE",
-            help="A model of the file, and the candidate that it is; repeat it for each model.",
+            help="A model of the file, and its candidate in the zoo; repeat it for each model.",
         ),
     ] = None,
     from_zoo: Annotated[
-        str | None, typer.Option(help="The zoo whose log teaches, where FILE is a database.")
+        str | None, typer.Option(help="The zoo whose log teaches, if FILE is a database.")
     ] = None,
     forget: Annotated[
         bool,
@@ -252,9 +252,9 @@ def import_(
         ),
     ] = False,
 ) -> None:
-    """Import labels of answers that the log knows, or lessons from recorded requests.
+    """Import labels of answers in the log, or lessons from recorded requests.
 
-    Exits with status 1 where every label was refused.
+    Exits with status 1 if every label was refused.
     """
     options.without_network()
     of_labels = {"database": database, "source": source, "score": score, "json": as_json}

@@ -130,7 +130,7 @@ def requests(
     of_key: Annotated[
         str | None,
         typer.Option(
-            "--key", help="List only requests of the key with this alias, or whose hash begins so."
+            "--key", help="List only requests of the key with this alias, or hash that begins so."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -191,7 +191,7 @@ def certificate(
         datetime | None,
         typer.Option(
             formats=["%Y-%m-%d"],
-            help="Of requests from the beginning of that day on, UTC. Left out: of all in the log.",
+            help="Count requests from the beginning of that day on, UTC. Default: all in the log.",
         ),
     ] = None,
     level: Annotated[
@@ -206,8 +206,7 @@ def certificate(
         bool,
         typer.Option(
             "--trust-judge",
-            help="Take the judge at its word, instead of correcting it by what users said of the "
-            "same requests.",
+            help="Trust the judge, instead of correcting it by users' labels of the same requests.",
         ),
     ] = False,
     database: HistoryDatabase = None,

@@ -21,7 +21,7 @@ HistoryDatabase = Annotated[
 ]
 ProxyUrl = Annotated[
     str | None,
-    typer.Option(help="Ask a running proxy instead, such as http://127.0.0.1:4000."),
+    typer.Option(help="Query a running proxy instead, such as http://127.0.0.1:4000."),
 ]
 ProxyAddress = Annotated[str, typer.Option(help="The address of the running proxy.")]
 LOCAL = "http://127.0.0.1:4000"

@@ -36,7 +36,7 @@ def zoo(
         str | None,
         typer.Option(help="What serves the others: `litellm`, a candidate, or `group:NAME`."),
     ] = None,
-    reason: Annotated[str, typer.Option(help="Why, for those who read the history.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, shown in the history.")] = "",
     url: ProxyAddress = options.LOCAL,
     key: ProxyKey = None,
     as_json: AsJson = False,

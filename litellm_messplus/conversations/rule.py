@@ -77,16 +77,16 @@ class LinePlace:
     """The place of a request in its line, where conversations are held."""
 
     conversation: str = public(
-        "The id of the request that began its conversation; NULL where none are held.", size=64
+        "The id of the request that began its conversation; NULL if none are held.", size=64
     )
     line: str = public("The id of the request that began its line: one prompt that grows.", size=64)
     prefix: str = column(
-        "Keyed digest of its whole prompt, with which the prompts that go on from it begin.",
+        "Keyed digest of its whole prompt, the prefix of the prompts that continue it.",
         size=32,
     )
     turn: int = public("Its number in the line, from 1.")
     hold: Hold | None = public(
-        "Why it was held, or why it was held no longer; NULL where it was decided.",
+        "Why it was held, or no longer held; NULL if it was decided.",
         size=16,
         default=None,
     )
@@ -97,14 +97,14 @@ class CountedAs:
     """The count of a request, where the promise counts conversations."""
 
     counted_with: str | None = public(
-        "The first request of its conversation, where the promise counts conversations: that "
-        "one stands for it, and has the verdict. NULL of a request that counts itself.",
+        "The first request of its conversation, if the promise counts conversations: that one "
+        "counts for it, and has the verdict. NULL if the request counts itself.",
         size=64,
         default=None,
     )
     session: str | None = column(
-        "Keyed digest of the session that the client named, where the promise counts "
-        "conversations; NULL where it named none.",
+        "Keyed digest of the session that the client named, if the promise counts conversations; "
+        "NULL if it named none.",
         size=32,
         default=None,
     )

@@ -14,7 +14,7 @@ NARROW = 0.025
 
 
 class Standing(StrEnum):
-    """The verdict of what was measured of the judged requests; `failing` is of requests that get no
+    """The verdict on what was measured of the judged requests; `failing` is on requests that get no
     answer."""
 
     ON_TRACK = "on track"

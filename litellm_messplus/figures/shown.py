@@ -109,25 +109,26 @@ def _of_all_time(name: str) -> str:
 
 
 LEVEL = (
-    Shown("zoo", "Whose promise it is."),
+    Shown("zoo", "The zoo and service level of the promise."),
     Shown("service_level"),
-    Shown("cost_unit", "`usd` or `joule`; `null` where a database was read."),
-    Shown("source", "Whose word the four below are: the `engine`'s, or the `newest request`'s."),
+    Shown("cost_unit", "`usd` or `joule`; `null` if read from a database."),
+    Shown("source", "Source of the four figures below: the `engine`, or the `newest request`."),
     Shown("alpha", "The share promised now.", "alpha"),
     Shown(
         "queue",
-        "What is owed, in requests; under `adaptive`, below zero is credit.",
+        "Requests owed; under `adaptive`, below zero is credit.",
         "queue",
         Row("queue", ":figure requests"),
     ),
     Shown("price", "What one more satisfied request may cost.", "price", Row("price", ":figure $")),
     Shown(
         "is_within_reach",
-        "Whether a candidate can hold alpha: by the engine, else most of the newest 20 decisions.",
+        "Whether a candidate can hold alpha: by the engine, else by most of the newest 20 "
+        "decisions.",
         "within_reach",
         help="1 where a candidate can hold alpha, else 0.",
     ),
-    Shown("largest", "The largest candidate at the newest request, by which `savings` are named."),
+    Shown("largest", "The largest candidate at the newest request, the baseline of `savings`."),
     Shown(
         "requests_per_hour",
         "Traffic, however it was served: the rate of the last 5 minutes, in requests an hour.",
@@ -137,14 +138,14 @@ LEVEL = (
         "The newest requests that were [served as before](switching.md), which count towards no "
         "promise; `null` without any.",
     ),
-    Shown("as_before.requests", "How many they are, and how many an hour come now."),
+    Shown("as_before.requests", "Their number, and how many arrive per hour now."),
     Shown("as_before.requests_per_hour", gauge="before_requests_per_hour"),
     Shown(
         "as_before.answered_share",
-        "The share answered of those that ended.",
+        "The answered share of those that ended.",
         "before_answered_share",
     ),
-    Shown("as_before.judged", "Those with a verdict; their mean satisfaction, interval of 95 %."),
+    Shown("as_before.judged", "Those with a verdict; their mean satisfaction, its 95 % interval."),
     Shown("as_before.rate", gauge="before_satisfaction"),
     Shown("as_before.low", gauge="before_satisfaction_low"),
     Shown("as_before.high", gauge="before_satisfaction_high"),
@@ -153,28 +154,28 @@ LEVEL = (
         "The mean cost of the calls that served; those that no user saw are left out.",
         "before_cost_per_request",
     ),
-    Shown("limits", "[The limits beside alpha](#limits); `null` of a level without."),
-    Shown("limits.binding", "`budget` or `latency`, which decided lately; `null`: alpha alone."),
+    Shown("limits", "[The limits besides alpha](#limits); `null` for a level without."),
+    Shown("limits.binding", "Binding lately: `budget` or `latency`; `null`: alpha alone."),
     Shown("limits.latency.seconds", "The limit, and the share of requests that may take longer."),
     Shown("limits.latency.allowed_share"),
-    Shown("limits.latency.ended", "Requests of the last window that tell; those late, and share."),
+    Shown("limits.latency.ended", "Timed requests of the last window; those late, their share."),
     Shown("limits.latency.late"),
     Shown("limits.latency.late_share", gauge="late_share"),
-    Shown("limits.latency.low", "Wilson's interval around it, 95 %."),
+    Shown("limits.latency.low", "Its 95 % Wilson interval."),
     Shown("limits.latency.high"),
     Shown(
-        "limits.latency.late_owed", "The virtual queue, and what one late request less may cost."
+        "limits.latency.late_owed", "Virtual queue of late requests, and what one fewer may cost."
     ),
     Shown("limits.latency.late_price"),
     Shown(
         "limits.budget.per_day",
-        "The budget, what today (UTC) cost, what is given out by now.",
+        "The budget, what today (UTC) cost, and how much of it is allowed by now.",
         "budget",
     ),
     Shown("limits.budget.spent", gauge="budget_spent"),
     Shown("limits.budget.allowed"),
     Shown(
-        "limits.budget.strain", "How many times as much cost counts as without.", "budget_strain"
+        "limits.budget.strain", "Factor by which the budget raises cost's weight.", "budget_strain"
     ),
 )
 """The figures of a promise."""
@@ -193,7 +194,7 @@ WINDOW = (
     ),
     Shown(
         "answers.failed",
-        "[Those that ended without one](control.md#failed-requests), and who failed.",
+        "[Those that ended without one](control.md#failed-requests), and by cause.",
         "failed",
         Row("failed", "{failures_in_words}", 3),
     ),
@@ -204,7 +205,7 @@ WINDOW = (
     Shown("answers.failed_refused", gauge="failed_refused"),
     Shown(
         "satisfaction.requests",
-        "What the promise counts: see `unit`. Those with a verdict, and their share.",
+        "What the promise counts (see `unit`), those with a verdict, and their share.",
     ),
     Shown("satisfaction.judged", gauge="judged"),
     Shown(
@@ -212,20 +213,20 @@ WINDOW = (
         gauge="judged_share",
         row=Row("judged", "{denominators}", 6),
     ),
-    Shown("labels", "[What each source of labels says](#labels-source-by-source)."),
+    Shown("labels", "[The labels of each source](#labels-source-by-source)."),
     Shown("labels.labelled", "Requests with any label, whether it counts or not."),
     Shown("labels.labelled_share", gauge="labelled_share", row=Row("with any label", ":percent")),
     Shown("labels.sources", "The sources, the strongest kind first."),
     Shown("satisfaction.unit", "What `requests` counts: `requests`, or `conversations`."),
-    Shown("satisfaction.effective", "How many verdicts of one weight say as much as those."),
+    Shown("satisfaction.effective", "How many verdicts of equal weight are as much evidence."),
     Shown(
         "satisfaction.promised",
-        "alpha of the judged requests; where it was changed, their mean by weight.",
+        "alpha of the judged requests; if it was changed, the weighted mean.",
         "promised",
     ),
     Shown(
         "satisfaction.rate",
-        "The mean of the verdicts on the served calls, each by its weight.",
+        "The weighted mean of the verdicts on the served calls.",
         "satisfaction",
         Row(
             "satisfied, interval",
@@ -234,7 +235,7 @@ WINDOW = (
         ),
     ),
     Shown(
-        "satisfaction.low", "Wilson's interval around it, 95 %, of `effective`.", "satisfaction_low"
+        "satisfaction.low", "Its 95 % Wilson interval, of `effective` verdicts.", "satisfaction_low"
     ),
     Shown("satisfaction.high", gauge="satisfaction_high"),
     Shown(
@@ -249,7 +250,7 @@ WINDOW = (
         "One of [four words](#the-verdict).",
         "verdict",
         Row("promise (95 %)", ":", 4),
-        "1 for the verdict that stands, which the label `verdict` names.",
+        "1 for the current verdict, which the label `verdict` names.",
     ),
     Shown("cost.total", "What all requests cost, explorations included, as far as known.", "cost"),
     Shown(
@@ -262,8 +263,8 @@ WINDOW = (
             more=("cost.calls_without_cost", "({cost.calls_without_cost} calls of unknown cost)"),
         ),
     ),
-    Shown("cost.calls_without_cost", "Successful calls of unknown cost: in no cost above."),
-    Shown("exploration.requests", "Requests on which something else than the best was tried."),
+    Shown("cost.calls_without_cost", "Successful calls of unknown cost, in no cost above."),
+    Shown("exploration.requests", "Requests on which anything but the best was tried."),
     Shown(
         "exploration.share",
         gauge="exploration_share",
@@ -272,22 +273,22 @@ WINDOW = (
             "{exploration.share:percent} of requests, {exploration.cost_share:percent} of cost",
         ),
     ),
-    Shown("exploration.cost", "Calls that the user did not see, and their share of all cost."),
+    Shown("exploration.cost", "Cost of calls that no user saw, and its share of all cost."),
     Shown("exploration.cost_share", gauge="exploration_cost_share"),
     Shown(
         "savings",
-        "What answered requests cost less than the largest alone, by its measured cost, else as "
-        "estimated before the call; calls that no user saw and judging are subtracted.",
+        "How much less answered requests cost than the largest alone, by its measured cost, else "
+        "as estimated before the call; calls that no user saw and judging are subtracted.",
     ),
     Shown(
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
     ),
-    Shown("overhead", "[What comes before the call](#the-overhead), beside the call."),
-    Shown("overhead.requests", "Requests in it, and those whose features came too late."),
+    Shown("overhead", "[Time before the call](#the-overhead), next to that of the call."),
+    Shown("overhead.requests", "Requests included, and those whose features came too late."),
     Shown("overhead.late"),
     Shown(
         "overhead.predicting_seconds",
-        "Reading the prompt, waiting for others in a batch included; of the time of all three.",
+        "Reading the prompt, waiting for a batch included; the share is of all three times.",
         "predicting_seconds",
         Row("predicting", _of_all_time("predicting")),
     ),
@@ -326,29 +327,29 @@ SOURCE = (
     ),
     Shown(
         "rate",
-        "The mean of its newest labels, and Wilson's interval of 95 %.",
+        "The mean of its newest labels, and its 95 % Wilson interval.",
         "source_satisfaction",
         help="`rate` of a source.",
     ),
     Shown("low", gauge="source_satisfaction_low", help="`low` of a source."),
     Shown("high", gauge="source_satisfaction_high", help="`high` of a source."),
-    Shown("is_thin", "Whether evidence is thin, of its labels alone."),
+    Shown("is_thin", "Whether evidence is thin from its labels alone."),
 )
 """The figures of a source of labels, in a window."""
 
 JUDGE = (
-    Shown("zoo", "Which model group graded whose answers."),
+    Shown("zoo", "The zoo, and the model group that graded its answers."),
     Shown("judge"),
     Shown(
         "gradings",
-        "Times that it was asked, and those that it answered as it should.",
+        "Gradings requested of it, and those with a valid reply.",
         "judge_gradings",
         Row("gradings", "{gradings}, {graded} of them graded"),
     ),
     Shown("graded", gauge="judge_graded"),
     Shown(
         "cost",
-        "In dollars, as far as it is known; and how often nobody stated it.",
+        "In dollars, as far as known; and the gradings of unknown cost.",
         "judge_cost",
         Row(
             "cost",
@@ -374,7 +375,7 @@ JUDGE = (
     Shown("kappa_high"),
     Shown(
         "both_satisfied",
-        "The newest 1,000 calls that users judged too, by what both said.",
+        "The newest 1,000 calls that users judged too, by both verdicts.",
         row=Row(
             "on calls that both judged",
             "both satisfied {both_satisfied}, neither {neither}, only the judge "
@@ -399,10 +400,10 @@ JUDGE = (
 """The figures of a judge."""
 
 LABEL_COSTS = (
-    Shown("zoo", "Whose labels."),
+    Shown("zoo", "The zoo of the labels."),
     Shown(
         "unseen",
-        "What calls cost that are made to be labelled, in the zoo's unit: no user saw them.",
+        "The cost, in the zoo's unit, of calls made to be labelled, which no user saw.",
         "labels_unseen_cost",
         Row("unseen calls", ":figure", 2),
         "`label_costs.unseen`; labelled with `zoo` alone.",
@@ -427,11 +428,11 @@ LABEL_COSTS = (
 """What the labels of a zoo cost."""
 
 KEY = (
-    Shown("zoo", "Whose; `key_hash` is LiteLLM's hash of the key, `null` where none was given."),
+    Shown("zoo", "The key, its zoo and level; `key_hash` is LiteLLM's hash, `null` without a key."),
     Shown("service_level"),
     Shown("key_hash"),
     Shown("requests", "Its requests of the last day.", row=Row("requests", ":figure")),
-    Shown("verdicts", "Its labels, on whatever request.", row=Row("labels", ":figure")),
+    Shown("verdicts", "Its labels, on any request.", row=Row("labels", ":figure")),
     Shown("counting", "Those that count.", row=Row("counting", ":figure")),
     Shown("unsatisfied", "The unsatisfied share of these.", row=Row("unsatisfied", ":percent")),
     Shown("held", "Those kept with weight 0.", row=Row("held back", ":figure")),

@@ -84,7 +84,7 @@ class Tally:
         "Requests that ended without an answer.", only=(("status", CallStatus.FAILURE.value),)
     )
     failed_upstream: int = _failed(
-        "Those of the failed that a model's endpoint failed.", Failure.UPSTREAM
+        "Those of the failed that failed at a model's endpoint.", Failure.UPSTREAM
     )
     failed_no_deployment: int = _failed(
         "Those for which no deployment was left to call.", Failure.NO_DEPLOYMENT
@@ -109,32 +109,30 @@ class Tally:
         "Sum of weight times satisfaction.", _WEIGHT, "satisfaction", **_JUDGED
     )
     weighted_alpha: float = _sum("Sum of weight times alpha.", _WEIGHT, "alpha", **_JUDGED)
-    cost: float = _sum("What all cost as far as it is known, explorations included.", "cost")
+    cost: float = _sum("What all cost as far as known, explorations included.", "cost")
     priced: int = _sum("Requests whose served call has a known cost.", **_PRICED)
     priced_cost: float = _sum("What those cost, explorations included.", "cost", **_PRICED)
     explorations: int = _sum(
-        "Requests on which something else was tried.", only=(("is_exploration", True),)
+        "Requests on which anything but the best was tried.", only=(("is_exploration", True),)
     )
     exploration_cost: float = _sum("What the exploration calls cost.", "exploration_cost")
     judging_cost: float = _sum(
-        "What judges of the answers cost, as far as it is known in the zoo's unit.", "judging_cost"
+        "What judging the answers cost, as far as it is known in the zoo's unit.", "judging_cost"
     )
-    compared: int = _sum(
-        "Successful requests of known cost, the largest's being known too.", **_COMPARED
-    )
+    compared: int = _sum("Successful requests whose cost and the largest's are known.", **_COMPARED)
     compared_cost: float = _sum("What serving those cost.", "served_cost", **_COMPARED)
     compared_cost_largest: float = _sum(
         "What they would have cost at the largest alone.", "cost_largest", **_COMPARED
     )
-    unstated: int = _sum("Successful calls whose cost nobody stated at their end.", "unstated")
+    unstated: int = _sum("Successful calls whose cost was unknown at their end.", "unstated")
     timed: int = _sum("Requests whose served call has ended after a known time.", **_TIMED)
-    late: int = _sum("Those of the timed whose features came too late.", **_LATE)
+    late: int = _sum("Timed requests whose features came too late.", **_LATE)
     predicting_seconds: float = _sum(
-        "What the features of the timed took.", "encode_seconds", known=_PREDICTED
+        "Seconds that the timed requests' features took.", "encode_seconds", known=_PREDICTED
     )
-    deciding_seconds: float = _sum("What else their decisions took.", "deciding_seconds", **_TIMED)
-    call_seconds: float = _sum("What their served calls took.", "seconds", **_TIMED)
-    metered: int = _sum("Those of the timed whose features' energy was measured.", known=_METERED)
+    deciding_seconds: float = _sum("Seconds of the rest of deciding.", "deciding_seconds", **_TIMED)
+    call_seconds: float = _sum("Seconds that their served calls took.", "seconds", **_TIMED)
+    metered: int = _sum("Timed requests whose features' energy was measured.", known=_METERED)
     joules: float = _sum("That energy.", "encode_joules", known=_METERED)
     queue: float = _sum("Sum of the virtual queue at their decisions.", "queue")
 

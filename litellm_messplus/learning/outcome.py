@@ -26,12 +26,12 @@ class LoggedLabel:
     position: int = column("The label's place in the log.", is_position=True)
     created_at: datetime = column("When the label was given, UTC.")
     kind: str = column("`feedback`, `check`, `judge` or `implicit`.", size=16)
-    source: str = column("Who judged: its kind, for a check a colon and its name.", size=64)
+    source: str = column("Who judged: its kind; for a check also a colon and its name.", size=64)
     value: float = column("Satisfaction from 0 to 1.")
     weight: float = column("How much it counts.")
     probability: float | None = column(
-        "The probability of the draw that bought it: it stands for one divided by that many "
-        "requests. NULL where no draw did."
+        "The probability of the draw that bought it: it stands for 1 / probability requests. NULL "
+        "if no draw did."
     )
 
     @property
@@ -69,28 +69,28 @@ class Outcome:
     position: int = column("Place in the log.", is_position=True)
     day: date = column("The date of the request, UTC.")
     hour: int = column("The hour of that day, UTC, from 0.")
-    zoo: str = column("The `model_name` that was asked for.")
+    zoo: str = column("The requested `model_name`.")
     service_level: str = column("The promise.")
     alpha: float = column("The share promised at that time.")
     arm: str = column("`routed`, or `before`: served as before.", size=16)
     counts: bool = column("Whether it counts itself, or for its conversation.")
-    is_exploration: bool = column("Whether something else was tried.")
+    is_exploration: bool = column("Whether anything but the best choice was tried.")
     queue: float = column("The virtual queue at the decision.")
     encode_seconds: float | None = column(
         "How long the features took; NULL where they came too late."
     )
-    deciding_seconds: float = column("How long else the decision took.")
+    deciding_seconds: float = column("How long the rest of the decision took.")
     encode_joules: float | None = column("Energy of the features; NULL where not measured.")
     exploration_cost: float = column("What the exploration calls cost, as far as it is known.")
-    judging_cost: float = column("What judges of its answers cost, as far as it is known.")
+    judging_cost: float = column("What judging its answers cost, as far as it is known.")
     cost: float = column("What all calls cost, as far as it is known.")
-    unstated: int = column("Successful calls whose cost nobody stated at their end.")
+    unstated: int = column("Successful calls whose cost was unknown at their end.")
     served: str | None = column("The candidate that served; NULL before the call has ended.")
     status: str | None = column("`success` or `failure`; NULL before the call has ended.", size=16)
-    failure: str | None = column("Who failed; NULL where nobody did, or it is unknown.", size=16)
+    failure: str | None = column("What failed; NULL if nothing did, or if unknown.", size=16)
     is_cache_hit: bool | None = column("Whether LiteLLM's cache answered.")
     seconds: float | None = column("How long the served call took.")
-    served_cost: float | None = column("What the served call cost: measured, else as stated.")
+    served_cost: float | None = column("What the served call cost: measured, else as logged.")
     cost_largest: float | None = column("What the largest candidate alone would have cost.")
     is_measured: bool = column("Whether the energy of the served call was measured.")
     is_labelled: bool = column("Whether the served call has a label, counting or not.")

@@ -157,7 +157,7 @@ def _add_signing_in(
 ) -> None:
     @router.post("/codes", dependencies=[Depends(administrator)])
     async def make_code() -> JSONResponse:
-        """Make a code that opens the page once, for whoever shows an administrator's key."""
+        """Make a code that opens the page once; needs an administrator's key."""
         code = await sign_ins.new_code()
         return _json({"code": code, "seconds": LASTS[Kind.CODE].total_seconds()})
 
@@ -199,7 +199,7 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
 
     @router.get("/data/certificate", dependencies=allowed)
     async def certificate(zoo: Name) -> JSONResponse:
-        """Show what the labels of the last days prove of a zoo's promises."""
+        """Show what the labels of the last days prove about a zoo's promises."""
         return _json(await data.certificate(zoo))
 
     @router.get("/data/series", dependencies=allowed)
@@ -208,7 +208,7 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
         service_level: Name,
         days: Annotated[int | None, Query(ge=1, le=LONGEST_DAYS)] = None,
     ) -> JSONResponse:
-        """Show one promise over so many days; without ``days``, over its newest requests."""
+        """Show one promise over ``days`` days; without them, over its newest requests."""
         return _json(await data.series(zoo, service_level, days))
 
     @router.get("/data/requests", dependencies=allowed)
@@ -221,7 +221,7 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
         exploration: bool | None = None,
         before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
     ) -> JSONResponse:
-        """Show the newest requests of a promise that pass the filters, and where to go on."""
+        """Show the newest requests of a promise that pass the filters, and where to continue."""
         wanted = Wanted(zoo, service_level, model, verdict, key, exploration, before)
         return _json(await data.requests(wanted))
 

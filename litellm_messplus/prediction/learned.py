@@ -23,9 +23,8 @@ SURE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change that a number makes to a model's log-odds of satisfaction, from ``low`` to
-    ``high``: counts and shares as a person counts them, ``nats`` with a standard deviation of
-    ``deviation``."""
+    """The change in a model's log-odds of satisfaction, ``nats`` with standard deviation
+    ``deviation``, as a number goes from ``low`` to ``high``, which are plain counts or shares."""
 
     number: str
     low: float
@@ -41,7 +40,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Family:
     """Numbers of one kind. ``spread`` is the standard deviation, over recent prompts, of what they
-    add to the log-odds together; ``changes`` the largest first."""
+    add to the log-odds together; ``changes`` has the largest first."""
 
     name: str
     spread: float
@@ -51,7 +50,7 @@ class Family:
 @dataclass(frozen=True, slots=True)
 class ModelView:
     """The view of one model: its mean satisfaction, how sure that is, and what moves it from prompt
-    to prompt, the family that does so most first. ``labels`` is the weight of those remembered."""
+    to prompt, the strongest family first. ``labels`` is the weight of the remembered labels."""
 
     candidate: str
     rate: float
@@ -62,8 +61,8 @@ class ModelView:
 
 @dataclass(frozen=True, slots=True)
 class ZooView:
-    """The knowledge of a zoo: ``evidence`` is by how many nats, over the last 500 labels or so,
-    predictions from the prompt beat the running means; ``prompts`` are those it is shown on."""
+    """The knowledge of a zoo: ``evidence`` is the nats by which, over about the last 500 labels,
+    predictions from the prompt beat the running means; ``prompts`` counts those it is shown on."""
 
     evidence: float
     prompts: int

@@ -19,7 +19,7 @@ class Stress:
         float,
         Option(
             min=0.001,
-            help="How many times as often unsatisfied users answer. Where that would be more than "
+            help="How many times as often unsatisfied users answer. If that would be more than "
             "always, they always do, and satisfied users that many times less often.",
         ),
     ] = 1.0
@@ -60,13 +60,11 @@ class Plan:
     ] = None
     V: Annotated[
         float,
-        Option(
-            "--V", help="The weight of cost, per unit, in policy `paper` and in the baseline of it."
-        ),
+        Option("--V", help="The weight of cost, per unit, in policy `paper` and its baseline."),
     ] = 1e-4
     c: Annotated[
         float,
-        Option(help="Policy `paper`, and the baseline of it, explore with c / t^(1/4)."),
+        Option(help="Policy `paper` and its baseline explore with probability c / t^(1/4)."),
     ] = 0.1
     lessons: Annotated[
         str | None,
@@ -80,8 +78,8 @@ class Plan:
     confidence: Annotated[
         float | None,
         Option(
-            help="Of policy `adaptive`: raise the aim so that the certificate says `kept` at that "
-            "confidence, and report in how many runs it does."
+            help="Under policy `adaptive`: raise the aim so that the certificate says `kept` at "
+            "that confidence, and report in how many runs it does."
         ),
     ] = None
     with_baselines: Annotated[

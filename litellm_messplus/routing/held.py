@@ -101,11 +101,11 @@ class Gated:
     """The candidates that could take a request, where not all could, for the log."""
 
     eligible: tuple[str, ...] = public(
-        "The healthy candidates that could take the request, where not all could: the others "
-        "were ranked last. With one of them alone the request was forced."
+        "The healthy candidates that could take the request, if not all could: the others were "
+        "ranked last. With a single one, the request was forced."
     )
     gated_by: tuple[str, ...] | None = public(
-        "What told them apart, in words, such as `images`; NULL where all could.", default=None
+        "Why the others could not, in words, such as `images`; NULL if all could.", default=None
     )
 
     @property

@@ -146,8 +146,8 @@ class Feedback(BaseModel):
     )
     conversation: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
         default=None,
-        description="In place of `id`, where the promise counts conversations: the conversation's "
-        "id, that of any of its responses, or its session's.",
+        description="In place of `id`, if the promise counts conversations: the conversation's id, "
+        "that of any of its responses, or its session's.",
     )
     satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
     score: Annotated[float, Field(ge=0.0, le=1.0, strict=True)] | None = Field(
@@ -158,7 +158,7 @@ class Feedback(BaseModel):
     )
     call_id: Annotated[str, Field(min_length=1, max_length=80, pattern=STORABLE)] | None = Field(
         default=None,
-        description="Which call of an exploration is judged; left out, the one the user saw.",
+        description="The judged call of an exploration; if left out, the one the user saw.",
     )
 
     @model_validator(mode="after")
@@ -196,8 +196,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A verdict that is durable. Where it settles a ``conversation``, that is its id, and the
-    request and the call are its first."""
+    """A durable verdict. If it settles a ``conversation``, that is its id, and the request and the
+    call are its first."""
 
     request_id: str
     call_id: str

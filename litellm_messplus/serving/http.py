@@ -79,7 +79,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
     @router.post("/messplus/feedback")
     async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
-        """Say whether an answer satisfied. The reply comes when the verdict is durable."""
+        """Report whether an answer satisfied. The reply comes when the verdict is durable."""
         with _refusals(counters):
             return await desk.accept(body, asking)
 
@@ -106,12 +106,12 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:
-        """Show the same figures for Prometheus, from memory where the database is away."""
+        """Show the same figures for Prometheus, from memory if the database is away."""
         return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
 
     @router.get("/messplus/ready")
     async def ready() -> PlainTextResponse:
-        """Tell anybody whether this worker routes, and nothing else."""
+        """Tell only whether this worker routes, without a key."""
         found = watch.readiness()
         return PlainTextResponse(found, 503 if found is Readiness.ABSENT else 200)
 

@@ -46,7 +46,7 @@ class Change(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     revision: int = Field(
-        ge=0, description="The revision that was read: another one in force is not overwritten."
+        ge=0, description="The revision that was read: if another is in force, it stays."
     )
     mode: Mode | None = Field(default=None, description="`watch`, `canary` or `on`.")
     share: CanaryShare | None = Field(
@@ -55,16 +55,16 @@ class Change(BaseModel):
     before: str | None = Field(
         default=None,
         description="What serves the others: `litellm`, a candidate, or `group:` and the "
-        "`model_name` of a member, where the zoo is a routing group.",
+        "`model_name` of a member, if the zoo is a routing group.",
     )
     reason: Annotated[str, Field(max_length=1000, pattern=STORABLE)] = Field(
-        default="", description="Why, for those who read the history."
+        default="", description="The reason, shown in the history."
     )
 
 
 class ModeChange(BaseModel):
-    """One change of a zoo's mode: who made it, why, what was forecast then, and what happened under
-    it: what the requests came to that were routed until the next change, or until now."""
+    """One change of a zoo's mode: who made it, why, the forecast at that time, and what happened
+    under it: the outcome of the requests routed until the next change, or until now."""
 
     revision: int
     mode: Mode
@@ -78,7 +78,7 @@ class ModeChange(BaseModel):
 
 
 class ZooSwitch(ModeChange):
-    """A zoo as it is switched now, its forecast as of now, and its history, the newest first."""
+    """The mode of a zoo, its forecast as of now, and its history, the newest first."""
 
     zoo: str
     is_returned: bool

@@ -16,15 +16,15 @@ RUBRIC = (
 
 
 class CallableCheckSettings(Settings):
-    """A function of the operator's that judges an answer."""
+    """A function of the operator that judges an answer."""
 
     callable: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")] = Field(
         description="The function, sync or async. It gets one answered call and returns true, "
-        "false, a score from 0 to 1, or None where it cannot say.",
+        "false, a score from 0 to 1, or None if it cannot tell.",
         json_schema_extra=cells(allowed="`package.module:function`"),
     )
     timeout_seconds: Positive = Field(
-        default=5.0, description="How long it may take. Then there is no label."
+        default=5.0, description="How long it may take; after that, there is no label."
     )
 
 
@@ -34,15 +34,15 @@ class ChecksSettings(Settings):
 
     complete: bool = Field(
         default=False,
-        description="Whether an answer that is empty, cut off by length or refused by a content "
-        "filter is unsatisfactory; not where the client set the length. A request without an "
-        "answer gets no label. This check never says that an answer is satisfactory.",
+        description="Whether to label an answer unsatisfactory if it is empty, cut off by length "
+        "(unless the client set the length) or refused by a content filter. A request without an "
+        "answer gets no label. This check never labels an answer satisfactory.",
     )
     json_schema: bool = Field(
         default=False,
-        description="Whether an answer that does not fit the request's JSON schema, or a tool "
-        "call that does not fit its definition, is unsatisfactory. This check never "
-        "says that an answer is satisfactory.",
+        description="Whether to label an answer unsatisfactory if it does not fit the request's "
+        "JSON schema, or a tool call does not fit its definition. This check never labels an "
+        "answer satisfactory.",
     )
     reference: bool = Field(
         default=False,
@@ -56,16 +56,16 @@ class ChecksSettings(Settings):
 
 
 class BuyingSettings(Settings):
-    """A model that says in the background which answers satisfy, and what that may cost."""
+    """The model that judges answers in the background, and what that may cost."""
 
     how: Literal["compare", "grade"] = Field(
         default="compare",
-        description="`compare`: an answer satisfies that is [at least as good](labels.md#compare) "
-        "as the largest candidate's. `grade`: one that satisfies [the rubric](labels.md#grade).",
+        description="`compare`: an answer satisfies if it is [at least as good](labels.md#compare) "
+        "as the largest candidate's. `grade`: if it meets [the rubric](labels.md#grade).",
     )
     judge: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
-        description="Who judges; not the zoo itself.",
+        description="The model that judges; not the zoo itself.",
         json_schema_extra=cells(
             allowed="a `model_name` of `model_list` that is no zoo",
             default="the largest candidate",
@@ -73,22 +73,22 @@ class BuyingSettings(Settings):
     )
     rubric: Annotated[str, Field(min_length=1)] = Field(
         default=RUBRIC,
-        description="What makes an answer satisfactory, told to the judge under `how: grade`.",
+        description="What makes an answer satisfactory; sent to the judge under `how: grade`.",
         json_schema_extra=cells(allowed="text", default="see [labels](labels.md#grade)"),
     )
     budget_per_day: NotNegative | None = Field(
         default=None,
-        description="Dollars that the judge may cost in a day (UTC), by LiteLLM's prices: it must "
-        "have one. Without a `label_rate`, calls that are made to be judged count too.",
+        description="Dollars that the judge may cost in a day (UTC), at LiteLLM's price, which it "
+        "must have. Without a `label_rate`, calls that are made to be judged count too.",
         json_schema_extra=cells(default="none"),
     )
     gradings_per_day: Annotated[int, Field(ge=0)] = Field(
         default=10_000,
-        description="Times that the judge may be asked in a day (UTC), whatever comes of it.",
+        description="Gradings allowed in a day (UTC), failed ones included.",
     )
     share_of_saved: Share = Field(
         default=0.1,
-        description="Without a `label_rate`: the share that labels may cost of what routing saves.",
+        description="Without a `label_rate`: the share of what routing saves that labels may cost.",
     )
     timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
     concurrent: Count = Field(default=2, description="Gradings under way at once, in one worker.")
@@ -102,16 +102,16 @@ FREE: dict[str, Any] = {
 
 
 class ImplicitSettings(Settings):
-    """The rules that read satisfaction from what the user does next: asking again says that the
+    """The rules that infer satisfaction from what the user does next: asking again means that the
     answer did not satisfy, going on that it did."""
 
     within_seconds: Positive = Field(
-        default=180.0, description="How long after an answer the next question speaks of it."
+        default=180.0, description="For how long the next question is evidence about an answer."
     )
     similarity: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         default=0.8,
-        description="From which likeness of two questions on, from 0 to 1, one is the other asked "
-        "again.",
+        description="The similarity of two questions, from 0 to 1, from which one repeats the "
+        "other.",
     )
 
 
@@ -121,23 +121,23 @@ class LabelsSettings(Settings):
     precedence: tuple[LabelKind, ...] = Field(
         default=PRECEDENCE,
         min_length=1,
-        description="The kinds of labels that count, the strongest first. What is left out is "
-        "kept in the log alone.",
+        description="The kinds of labels that count, the strongest first. Labels of other kinds "
+        "are only logged.",
         json_schema_extra=cells(allowed="some or all of `feedback`, `check`, `judge`, `implicit`"),
     )
     checks: ChecksSettings = Field(
         default_factory=ChecksSettings,
-        description="What a program can check. Nothing, unless switched on.",
+        description="Checks by a program. All are off by default.",
     )
     implicit: ImplicitSettings | None = Field(
-        default=None, description="What the next question says of the answer before it."
+        default=None, description="Labels inferred from the user's next question."
     )
     key_pull: Share = Field(
         default=0.005,
         description="How far one key may move the satisfaction of a service level in a day, as a "
-        "share, by all labels that its clients cause; a key that makes much of the requests may "
-        "move it further: see [labels](labels.md#how-much-one-key-may-say). What goes beyond is "
-        "kept in the log alone. `1` switches it off.",
+        "share, by all labels that its clients cause; a key with many of the requests may move it "
+        "further: see [labels](labels.md#how-much-one-key-may-say). Labels beyond that are only "
+        "logged. `1` switches it off.",
     )
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Settings(BaseModel):
-    """A section of the configuration: unknown keys and numbers that are none are refused."""
+    """A section of the configuration: unknown keys, infinity and NaN are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -31,39 +31,39 @@ class Promise(Settings):
     alpha: Alpha = Field(description="The share of requests that must be satisfied.")
     confidence: Annotated[float, Field(ge=0.5, lt=1.0)] | None = Field(
         default=None,
-        description="Under `adaptive`: with which confidence the certificate is to say `kept`. The "
-        "aim is raised by what its lower bound needs to reach alpha.",
+        description="Under `adaptive`: the confidence at which the certificate should say `kept`. "
+        "The aim is raised by what its lower bound needs to reach alpha.",
         json_schema_extra=cells(default="none: nothing is raised"),
     )
     p95_seconds: Positive | None = Field(
         default=None,
-        description="Under `adaptive`: seconds, from the start of a call to its end, that at most "
-        "5 % of the requests may take longer than: see [limits](limits.md).",
+        description="Under `adaptive`: the seconds from the start of a call to its end that at "
+        "most 5 % of the requests may exceed: see [limits](limits.md).",
         json_schema_extra=cells(default="none: any time"),
     )
     budget_per_day: Positive | None = Field(
         default=None,
-        description="Under `adaptive`: what the calls may cost in a day (UTC), in the zoo's unit "
-        "of cost, those that no user sees included. Comes before alpha.",
+        description="Under `adaptive`: what the calls, including those that no user sees, may cost "
+        "in a day (UTC), in the zoo's unit of cost. Comes before alpha.",
         json_schema_extra=cells(default="none: no budget"),
     )
     failures: Literal["apart", "count"] = Field(
         default="apart",
-        description="What a request that failed (no answer of an endpoint, no healthy deployment, "
-        "a deadline) is to the promise. `apart`: a figure of its own, and none of satisfaction. "
-        "`count`: an unsatisfied request, of which an outage is repaid within bounds: see "
-        "[control](control.md).",
+        description="How the promise counts a failed request (no answer from an endpoint, no "
+        "healthy deployment, a deadline). `apart`: in a figure of its own, not in satisfaction. "
+        "`count`: as unsatisfied; an outage is repaid within bounds: see [control](control.md).",
     )
     label_rate: Share | None = Field(
         default=None,
-        description="The share of requests whose labels are [bought](labels.md#labels-that-are-"
-        "bought), drawn at random. Left out, they are bought where they are needed.",
+        description="The share of requests whose labels are "
+        "[bought](labels.md#labels-that-are-bought), drawn at random. If left out, labels are "
+        "bought where needed.",
         json_schema_extra=cells(default="none: where they are needed"),
     )
     V: Positive = Field(
         default=1e-4,
         description="Under `paper`: the weight of cost against the virtual queue, per unit of "
-        "cost. The default is the paper's and per joule: in another unit, set another.",
+        "cost. The default is the paper's, per joule: set another for another unit.",
     )
     c: NotNegative = Field(
         default=0.1,
@@ -73,7 +73,7 @@ class Promise(Settings):
 
 
 class ServiceLevel(Promise):
-    """A promise, and the name of the stream of requests that it is about."""
+    """A promise, and the name of its stream of requests."""
 
     name: str
 

@@ -36,16 +36,16 @@ from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
 
 
 class RetentionSettings(Settings):
-    """The age of what leaves the log, once a day; what it taught stays."""
+    """The age at which requests leave the log, once a day; what they taught stays."""
 
     keep_days: Count = Field(
-        description="Requests that were decided longer ago are [pruned](retention.md), once a day. "
-        "They can be judged no more. What they taught stays."
+        description="Requests decided more days ago are [pruned](retention.md), once a day. They "
+        "can no longer be judged. What they taught stays."
     )
     archive: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
         description="The folder that their rows go to, as Parquet files. Needs the extra "
-        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is made where it is not there.",
+        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is created if missing.",
         json_schema_extra=cells(allowed="a folder", default="no archive: they are deleted"),
     )
 
@@ -58,7 +58,7 @@ class ZooSettings(Promise):
 
     policy: PolicyName = Field(
         default="adaptive",
-        description="How a zoo decides. `adaptive` needs alpha alone. `paper` is Algorithm 1 of "
+        description="How a zoo decides. `adaptive` needs only alpha. `paper` is Algorithm 1 of "
         "MESS+, exactly.",
     )
     cost_unit: CostUnit = Field(
@@ -68,14 +68,14 @@ class ZooSettings(Promise):
     )
     electricity: ElectricitySettings | None = Field(
         default=None,
-        description="What turns joules into dollars, and back: see "
-        "[dollars and joules](#dollars-and-joules).",
+        description="The price that converts joules to dollars and back: see [dollars and "
+        "joules](#dollars-and-joules).",
         json_schema_extra=cells(allowed="a section", default="none"),
     )
     largest: str | None = Field(
         default=None,
-        description="The candidate whose answer the user gets when all are called, and against "
-        "which savings are stated.",
+        description="The candidate whose answer the user gets when all are called, and the "
+        "baseline of savings.",
         json_schema_extra=cells(
             allowed="a candidate of the zoo",
             default="the most expensive by price; required where all prices are equal",
@@ -83,8 +83,8 @@ class ZooSettings(Promise):
     )
     gates: bool = Field(
         default=True,
-        description="Whether the models that cannot take a request are ranked last: its images, "
-        "its tools, its length, its region, its tags.",
+        description="Whether models that cannot take a request (its images, tools, length, region "
+        "or tags) are ranked last.",
     )
     conversations: ConversationsSettings = Field(
         default_factory=ConversationsSettings,
@@ -92,14 +92,14 @@ class ZooSettings(Promise):
     )
     teams: TeamModels = Field(
         default=TeamModels.PASS,
-        description="What becomes of models that a team has of its own under the zoo's name. "
-        "`pass`: its requests are left to LiteLLM, and counted as `team_requests`. `include`: they "
-        "are candidates too.",
+        description="How a team's own models under the zoo's name are treated. `pass`: the team's "
+        "requests are left to LiteLLM, and counted as `team_requests`. `include`: the models are "
+        "candidates too.",
     )
     mode: ModeName = Field(
         default=Mode.ON,
-        description="How far the router has taken over: `watch` serves as before and decides "
-        "aside, `canary` routes a share of the conversations, `on` routes all.",
+        description="How far the router has taken over: `watch` serves as before and decides in "
+        "parallel, `canary` routes a share of the conversations, `on` routes all.",
     )
     share: CanaryShare = Field(
         default=DEFAULT_SHARE,
@@ -117,34 +117,34 @@ class ZooSettings(Promise):
     )
     holdout: Holdout = Field(
         default=0.0,
-        description="Under `on`: the share of conversations that are served as before all the "
-        "same, so that the way back has something to compare errors and latency with.",
+        description="Under `on`: the share of conversations that are still served as before, so "
+        "that the way back has errors and latency to compare with.",
     )
     watch: WatchSettings = Field(
         default_factory=WatchSettings,
-        description="What is called unseen of the requests that are served as before.",
+        description="The unseen calls for requests that are served as before.",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
-        description="Where labels come from beside the users' feedback, and whose word counts. "
-        "`auto` takes all that cost nothing, and [buys](labels.md#labels-that-are-bought) others.",
+        description="Sources of labels in addition to the users' feedback, and which count. `auto` "
+        "takes all that cost nothing, and [buys](labels.md#labels-that-are-bought) others.",
         json_schema_extra=cells(allowed="`auto`, or the sections below"),
     )
     buy_labels: BuyingSettings | None = Field(
         default=None,
-        description="Who is paid for labels: see [labels](labels.md#labels-that-are-bought).",
+        description="The judge paid for labels: see [labels](labels.md#labels-that-are-bought).",
         json_schema_extra=cells(default="none: no labels are bought, unless by `labels: auto`"),
     )
     response_bias: Positive = Field(
         default=1.0,
-        description="Under `adaptive`: how many times as often unsatisfied users answer as "
+        description="Under `adaptive`: how many times as often unsatisfied users give feedback as "
         "satisfied ones. At 2, a satisfied verdict stands for twice as many requests as an "
         "unsatisfied one.",
     )
     label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
         default=0.0,
         description="Under `adaptive`: the probability that a verdict is wrong. The zoo then aims "
-        "at the share of satisfied verdicts that shows when alpha is held in truth.",
+        "at the share of satisfied verdicts expected when alpha is truly held.",
     )
     learning_rate: Positive = Field(default=0.06, description="Under `paper`: the step of the SGD.")
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
@@ -152,13 +152,12 @@ class ZooSettings(Promise):
     )
     weight_decay: NotNegative = Field(
         default=0.01,
-        description="Under `paper`: its mu, the strength of the regularisation of the SGD.",
+        description="Under `paper`: mu, the strength of the regularisation of the SGD.",
     )
     service_levels: dict[str, Promise] = Field(
         default_factory=dict,
-        description="Further promises, by the name that the metadata of a key or team gives. Each "
-        "has its own virtual queue and its own count of requests. All share what the zoo has "
-        "learned.",
+        description="Further promises, by the name in the metadata of a key or team. Each has its "
+        "own virtual queue and its own count of requests. All share what the zoo has learned.",
         json_schema_extra=cells(allowed="any names but `default`"),
     )
 
@@ -355,17 +354,16 @@ class MessplusSettings(Settings):
     )
     seed: int = Field(
         default=0,
-        description="The seed of the draws that decide on explorations. The same seed and number "
-        "of request give the same draw.",
+        description="The seed of the draws that decide on explorations. The same seed and request "
+        "number give the same draw.",
     )
     deadline_seconds: Positive = Field(
         default=0.05,
-        description="How long a decision may take. Features are waited for four fifths of it, "
-        "less the recent lateness of the event loop. Features that come later are "
-        "left out, the running means decide, and `encode_seconds` is NULL in the log. "
-        "Counted as `features_late`. Where deciding itself takes longer, LiteLLM's own choice "
-        "stands, and the request is logged with the reason `deadline_missed`. Counted as "
-        "`deadlines_missed`.",
+        description="How long a decision may take. It waits for features for four fifths of it, "
+        "less the recent lateness of the event loop. If they come later, the running means decide "
+        "without them, and `encode_seconds` is NULL in the log; counted as `features_late`. If the "
+        "decision itself takes longer, LiteLLM's own choice stands, and the request is logged with "
+        "the reason `deadline_missed`; counted as `deadlines_missed`.",
     )
     flush_seconds: Positive = Field(
         default=0.5,
@@ -380,8 +378,8 @@ class MessplusSettings(Settings):
     )
     webhook: Annotated[str, Field(pattern=r"^https?://.+")] | None = Field(
         default=None,
-        description="An address that is sent each return of a zoo to what served before as JSON, "
-        "by POST.",
+        description="An address that gets a POST with JSON at each return of a zoo to what served "
+        "before.",
         json_schema_extra=cells(
             allowed="an address of `http` or `https`",
             default="none: the alert is in the log, the status and the metrics",
@@ -389,8 +387,8 @@ class MessplusSettings(Settings):
     )
     store_text: bool = Field(
         default=False,
-        description="Whether prompts, answers and a judge's reasons are kept in the database. "
-        "Without it, the features of a prompt are, but not its words.",
+        description="Whether prompts, answers and a judge's reasons are kept in the database. If "
+        "not, only the features of a prompt are kept, not its text.",
     )
     store_identities: bool = Field(
         default=True,

@@ -23,11 +23,11 @@ Holdout = Annotated[float, Field(ge=0.0, le=0.5)]
 
 
 class WatchSettings(Settings):
-    """The sample of requests that are called unseen where they are served as before."""
+    """The sample of unseen calls for requests that are served as before."""
 
     sample: Share = Field(
         default=0.02,
-        description="The share of requests served as before of which the model that the router "
+        description="The share of requests served as before for which the model that the router "
         "would have chosen is called too, unseen.",
     )
     budget_per_day: NotNegative | None = Field(
@@ -48,25 +48,25 @@ class Unit(StrEnum):
 
 
 class ConversationsSettings(Settings):
-    """The settings of conversations. What is left out depends on the policy."""
+    """The settings of conversations. Defaults depend on the policy."""
 
     hold: HoldMode | None = Field(
         default=None,
-        description="When a request stays with the deployment that answered before it: `never`; "
-        "`tool_loop`, while a tool loop is open or the prompt holds what no other model can read; "
-        "`warm`, also while its prompt cache is warm and that saves money.",
+        description="When a request stays with the deployment of the one before it: `never`; "
+        "`tool_loop`, while a tool loop is open or the prompt has parts that no other model can "
+        "read; `warm`, also while its prompt cache is warm and that saves money.",
         json_schema_extra=cells(default="`warm` under `adaptive`, `never` under `paper`"),
     )
     unit: Unit = Field(
         default=Unit.REQUEST,
-        description="What alpha is a share of: `request`, or `conversation`, where one verdict "
-        "settles a whole task, however many requests it takes.",
+        description="What alpha is a share of: `request`, or `conversation`: one verdict for a "
+        "whole task, however many requests it takes.",
     )
 
 
 class ElectricitySettings(Settings):
-    """The price of electricity, by which dollars and joules are converted. Without it, a zoo takes
-    neither for the other."""
+    """The price of electricity, which converts dollars to joules and back. Without it, a zoo does
+    not convert them."""
 
     price_per_kwh: Positive = Field(description="What electricity costs, in USD per kWh.")
     carbon_per_kwh: NotNegative | None = Field(

@@ -31,10 +31,10 @@ class ReadingPays(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Calls whose prediction was from ``low`` to below ``high`` (the last bin: 1 too).
+    """Calls with a prediction from ``low`` to below ``high`` (the last bin includes 1).
 
-    ``predicted`` and ``satisfied`` are means over its ``calls``, each by the weight of its verdict;
-    Wilson's interval of 95 % is around ``satisfied``.
+    ``predicted`` and ``satisfied`` are means over its ``calls``, weighted as their verdicts;
+    ``satisfied`` has a Wilson interval of 95 %.
     """
 
     low: float
@@ -48,10 +48,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class PromptGain:
-    """The value of reading the prompt over so many ``calls``, in nats a call.
+    """The value of reading the prompt over ``calls`` calls, in nats per call.
 
-    ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its interval of 95 % is
-    that of a mean; None for a single call.
+    ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its 95 % interval is that
+    of a mean; None for a single call.
     """
 
     calls: int

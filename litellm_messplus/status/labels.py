@@ -59,7 +59,7 @@ class Labels:
 @described(JUDGE)
 @dataclass(frozen=True, slots=True)
 class JudgeStatus:
-    """A model group that grades for a zoo. ``cost`` is in dollars and in no cost of the zoo."""
+    """A model group that grades for a zoo. ``cost`` is in dollars, not in the zoo's cost."""
 
     zoo: str
     judge: str

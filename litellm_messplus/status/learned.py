@@ -36,8 +36,8 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Share of the cost that reading saves at alpha against the means, over so many ``requests`` as
-    they were expected to go."""
+    """Share of the cost that reading saves at alpha against the means, as expected over
+    ``requests`` requests."""
 
     service_level: str
     alpha: float
@@ -47,8 +47,8 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class LearnedZoo:
-    """One zoo: what its heads say, None where neither an engine nor a snapshot tells, and what
-    reading saves, by service level."""
+    """One zoo: what its heads have learned, None if neither an engine nor a snapshot has it, and
+    what reading saves, by service level."""
 
     zoo: str
     reading: ZooView | None

@@ -27,13 +27,13 @@ SATISFIED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ConversationStatus:
-    """The conversations of one promise, by its newest requests, of which so many are ``requests``
-    of a conversation.
+    """The conversations among the newest requests of one promise; ``requests`` counts those of a
+    conversation.
 
-    ``conversations`` are those that began among them, ``turns`` and ``cost`` the means of these;
-    None without any, or where no cost is known. ``switches`` are requests that another candidate
-    served than the one before in its line, and ``holds`` counts the requests by why they were held,
-    or held no longer.
+    ``conversations`` counts those that began among them, ``turns`` and ``cost`` are the means of
+    these; None without any, or if no cost is known. ``switches`` counts requests served by another
+    candidate than the one before in their line, ``holds`` requests by why they were held, or no
+    longer held.
     """
 
     zoo: str
@@ -117,9 +117,9 @@ def _status(
 class KeyIncidents:
     """The newest requests of one key at a zoo, and what they caused.
 
-    ``key_hash`` is None where no key was given. Of the ``requests`` some ``failed``, and of some
-    the decision was ``late``. ``checks`` are labels of checks on their served calls, of which so
-    many are ``unsatisfied_checks``; ``held`` are labels that are kept without counting.
+    ``key_hash`` is None if no key was given. Of the ``requests``, ``failed`` failed and ``late``
+    had a late decision. ``checks`` counts labels of checks on their served calls,
+    ``unsatisfied_checks`` the unsatisfied ones; ``held`` labels are kept without counting.
     """
 
     zoo: str

@@ -54,8 +54,8 @@ AlertKey = tuple[AlertKind, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing that is wrong; ``service_level`` is None where it is about a zoo, and ``zoo`` too
-    where it is about all."""
+    """One thing that is wrong; ``service_level`` is None if it is about a zoo, and ``zoo`` too if
+    it is about all."""
 
     kind: AlertKind
     message: str
@@ -111,7 +111,7 @@ class Source(StrEnum):
 @described(WINDOW, "answers.")
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Requests that were answered, and those that failed, by who failed them."""
+    """Requests that were answered, and those that failed, by cause."""
 
     requests: int
     answered: int
@@ -161,7 +161,7 @@ class Cost:
 @described(WINDOW, "exploration.")
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """Requests on which something else than the best choice was tried, and the extra cost."""
+    """Requests on which anything but the best choice was tried, and the extra cost."""
 
     requests: int
     share: float | None
@@ -172,7 +172,7 @@ class Exploration:
 @dataclass(frozen=True, slots=True)
 class Savings:
     """The savings against always calling the largest: of the answered ``requests`` for which both
-    costs are known, less what calls that no user saw and judging cost.
+    costs are known, less the cost of judging and of calls that no user saw.
 
     Below zero, routing cost more than it saved.
     """
@@ -186,7 +186,7 @@ class Savings:
 @described(WINDOW, "overhead.")
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Seconds of a request, the mean over those whose served call has ended at a known time."""
+    """Mean seconds of a request, over those whose served call took a known time."""
 
     requests: int
     late: int
@@ -331,7 +331,7 @@ class LevelStatus:
 @described(LABEL_COSTS)
 @dataclass(frozen=True, slots=True)
 class LabelCostStatus:
-    """The cost of a zoo's labels beside what it saved, over the whole time and today (UTC)."""
+    """The cost of a zoo's labels, and what it saved, in total and today (UTC)."""
 
     zoo: str
     unseen: float
@@ -343,12 +343,11 @@ class LabelCostStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything; ``window`` is how many requests `last` reaches back. ``calibration`` is of the
-    zoos with a judged call, ``judges`` are those that have graded, ``keys`` those that judge
-    most; ``label_costs`` are of every zoo with a request; ``candidates`` are those that came,
-    changed their price or went, the newest first; ``switches`` are of each zoo whose mode was ever
-    set, ``conversations`` of each promise that has some, ``incidents`` of the keys that cause
-    most."""
+    """Everything; ``window`` is how many requests `last` covers. ``calibration`` is of the zoos
+    with a judged call, ``judges`` are those that have graded, ``keys`` those that judge most;
+    ``label_costs`` are of every zoo with a request; ``candidates`` are those that joined, changed
+    their price or left, the newest first; ``switches`` are of each zoo whose mode was ever set,
+    ``conversations`` of each promise that has some, ``incidents`` of the keys that cause most."""
 
     window: int
     levels: tuple[LevelStatus, ...]

@@ -22,8 +22,8 @@ CHANGES = 20
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The newest change of a zoo after which requests were routed: what was ``forecast`` of that
-    then, and what ``happened`` until the next change, or until now."""
+    """The newest change of a zoo after which requests were routed: the ``forecast`` at that time,
+    and what ``happened`` until the next change, or until now."""
 
     mode: Mode
     at: datetime
@@ -34,8 +34,8 @@ class Switched:
 
 @dataclass(frozen=True, slots=True)
 class SwitchStatus:
-    """The mode of one zoo, who set it, when and why; ``forecast`` is of routing, None where nothing
-    was decided aside; ``switched`` is None where no request was ever routed by a change."""
+    """The mode of one zoo, who set it, when and why; ``forecast`` is of routing, None if nothing
+    was decided in parallel; ``switched`` is None if no request was ever routed by a change."""
 
     zoo: str
     mode: Mode

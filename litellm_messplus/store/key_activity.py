@@ -24,8 +24,8 @@ busy proxy."""
 @described(KEY)
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """One of the keys with the most labels in the last day, at one service level, those of judges
-    left out."""
+    """One of the keys with the most labels, except those of judges, in the last day at one service
+    level."""
 
     zoo: str
     service_level: str

@@ -62,7 +62,7 @@ log_head = Table(
 requests = log_table_of(
     RequestRecord,
     "requests",
-    "One row a user's request: what was decided, from which estimates, and why.",
+    "One row per user request: what was decided, from which estimates, and why.",
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),
@@ -73,41 +73,40 @@ requests = log_table_of(
 calls = log_table_of(
     CallRecord,
     "calls",
-    "One row a model that was invoked: the served call, and exploration calls.",
+    "One row per invoked model: the served call, and exploration calls.",
 )
 
 labels = log_table_of(
     LabelRecord,
     "labels",
-    "Every label ever given; which one of a call's counts is in `verdicts`.",
+    "Every label ever given; `verdicts` has the one that counts for each call.",
     Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
 )
 
 gradings = log_table_of(
     GradingRecord,
     "gradings",
-    "One row a time that a judge was asked; what it said is in `labels`. Its cost is no part of "
-    "any request's.",
+    "One row per grading by a judge; its verdicts are in `labels`. Its cost is not part of any "
+    "request's.",
 )
 
 call_energy = log_table_of(
     EnergyRecord,
     "call_energy",
-    "One row a call whose energy was measured in service; `calls` keeps what was estimated at its "
-    "end.",
+    "One row per call whose energy was measured in service; `calls` keeps the estimate of its end.",
 )
 
 lessons = log_table_of(
     LessonRecord,
     "lessons",
-    "What `messplus import --lessons` added: labels that teach the predictor, and no requests.",
+    "Added by `messplus import --lessons`: labels that teach the predictor, but no requests.",
 )
 
 candidate_events = log_table_of(
     CandidateRecord,
     "candidate_events",
-    "One row a time that a model came to a zoo, changed its price, or went, as LiteLLM's router "
-    "showed it; models of the configuration that did neither have none.",
+    "One row each time a model joined a zoo, changed its price, or left, as seen in LiteLLM's "
+    "router; configured models that did none of these have none.",
     UniqueConstraint("zoo", "candidate", "number", name="uq_candidate_events_number"),
 )
 
@@ -116,13 +115,13 @@ candidate_events = log_table_of(
 verdicts = table_of(
     LoggedLabel,
     "verdicts",
-    "The label of each call that counts, written together with the log.",
+    "The label that counts for each call, written together with the log.",
 )
 
 outcomes = table_of(
     Outcome,
     "outcomes",
-    "What each request came to, one row a request, written together with the log.",
+    "The outcome of each request, one row per request, written together with the log.",
     where_known("ix_outcomes_failure", "failure"),
 )
 
@@ -130,7 +129,7 @@ outcomes = table_of(
 def of_promise(whose: str) -> Iterator[Column[Any]]:
     """Yield the key columns of sums over requests; ``whose`` names what the day is the date of."""
     yield key("day", Date, f"The date of {whose}, UTC.")
-    yield key("zoo", String(255), "The `model_name` that was asked for.")
+    yield key("zoo", String(255), "The requested `model_name`.")
     yield key("service_level", String(255), "The promise.")
 
 
@@ -169,11 +168,11 @@ call_sums = Table(
     key("model", String(255), "LiteLLM's name; empty for NULL."),
     key("role", String(16), "`served` or `exploration`."),
     required("calls", Integer, "Calls ended."),
-    required("failures", Integer, "Those of them that failed."),
-    optional("cost", Float, "What they cost, measured energy included; NULL where unknown."),
+    required("failures", Integer, "Those that failed."),
+    optional("cost", Float, "What they cost, measured energy included; NULL if unknown."),
     required("calls_without_cost", Integer, "Calls whose cost is unknown."),
-    optional("prompt_tokens", BigInteger, "Tokens read; NULL where nobody knows."),
-    optional("completion_tokens", BigInteger, "Tokens written; NULL where nobody knows."),
+    optional("prompt_tokens", BigInteger, "Tokens read; NULL if unknown."),
+    optional("completion_tokens", BigInteger, "Tokens written; NULL if unknown."),
     comment="Calls added up by day, promise and model, written together with the log.",
 )
 
@@ -187,8 +186,8 @@ label_sums = Table(
     required("satisfaction", Float, "Sum of its newest labels' values on them."),
     required("satisfaction_squared", Float, "Sum of the squares of these values."),
     required("counting", Integer, "How many of its labels are the verdict of their request."),
-    comment="What each source of labels said of the served calls, added up by day and promise, "
-    "written together with the log.",
+    comment="The labels of each source on the served calls, added up by day and promise, written "
+    "together with the log.",
 )
 
 grading_sums = Table(
@@ -197,12 +196,12 @@ grading_sums = Table(
     key("day", Date, "The date of the gradings, UTC."),
     key("zoo", String(255), "The zoo whose answers were graded."),
     key("judge", String(255), "The model group that graded."),
-    required("gradings", Integer, "Times that it was asked."),
-    required("graded", Integer, "Those of them that it answered as it should."),
-    required("answers", Integer, "Answers that it was shown."),
-    optional("cost", Float, "In dollars, as far as it is known; NULL where none is."),
+    required("gradings", Integer, "Gradings requested of it."),
+    required("graded", Integer, "Those with a valid reply."),
+    required("answers", Integer, "Answers shown to it."),
+    optional("cost", Float, "In dollars, as far as known; NULL if none is."),
     required("gradings_without_cost", Integer, "Gradings whose cost is unknown."),
-    optional("newest_graded", Position, "Place in the log of the newest answered as it should."),
+    optional("newest_graded", Position, "Place in the log of the newest with a valid reply."),
     comment="Gradings added up by day and judge, written together with the log.",
 )
 
@@ -214,21 +213,21 @@ hourly_call_sums = Table(
     key("candidate", String(255), "The candidate; empty for NULL."),
     key("role", String(16), "`served` or `exploration`."),
     required("calls", Integer, "Calls ended."),
-    required("failures", Integer, "Those of them that failed."),
+    required("failures", Integer, "Those that failed."),
     comment="Calls added up by hour, promise and model, written together with the log, for the "
     "page's charts.",
 )
 
 # Other tables: snapshots, the bases that replace pruned rows, workers, sign-ins, and the schema.
 
-SETTINGS = "What the fingerprint is of, by name; NULL where a version before kept it."
+SETTINGS = "The settings in the fingerprint, by name; NULL if an earlier version kept it."
 
 page_sign_ins = Table(
     "page_sign_ins",
     metadata,
-    key("token_hash", String(64), "SHA-256 of what the browser holds."),
+    key("token_hash", String(64), "SHA-256 of the browser's token."),
     required("kind", String(16), "`code` (opens one session) or `session`."),
-    required("expires_at", UtcDateTime, "Until when it is taken, UTC."),
+    required("expires_at", UtcDateTime, "Until when it is accepted, UTC."),
     comment="Who may see the page: one-time codes and the sessions that they opened.",
 )
 
@@ -237,11 +236,11 @@ snapshots = Table(
     metadata,
     key("zoo", String(255), "The zoo whose state it is."),
     Column("position", Position, primary_key=True, comment="The log is folded up to here."),
-    required("fingerprint", String(64), "Of the settings that the fold depends on."),
+    required("fingerprint", String(64), "Fingerprint of the settings that the fold depends on."),
     required("created_at", UtcDateTime, "When it was taken, UTC."),
     required("state", LargeBinary, "Predictor, queues and running means."),
     optional("settings", JSON, SETTINGS),
-    comment="A cache of the fold of the log: a start goes on from the newest one that fits.",
+    comment="A cache of the fold of the log: a start continues from the newest that fits.",
 )
 
 log_base = Table(
@@ -249,13 +248,13 @@ log_base = Table(
     metadata,
     key("zoo", String(255), "The zoo whose state it is."),
     required("position", Position, "The log is folded up to here."),
-    required("fingerprint", String(64), "Of the settings that the fold depends on."),
+    required("fingerprint", String(64), "Fingerprint of the settings that the fold depends on."),
     optional("settings", JSON, SETTINGS),
     required("taught", JSON, "How many lessons of each batch are in the state."),
-    required("created_at", UtcDateTime, "When it was kept, UTC."),
+    required("created_at", UtcDateTime, "When it was saved, UTC."),
     required("state", LargeBinary, "Predictor, queues and running means."),
-    comment="What pruned rows have left behind: the fold of a zoo goes on from here, for the rows "
-    "before it are not all there any more.",
+    comment="The state that pruned rows have left: the fold of a zoo continues from here, as some "
+    "rows before it are gone.",
 )
 
 worker_counters = Table(
@@ -265,13 +264,13 @@ worker_counters = Table(
         "worker",
         String(64),
         primary_key=True,
-        comment="The id of a worker process; `ended` stands for all that are gone.",
+        comment="The id of a worker process; `ended` stands for all that have ended.",
     ),
     required("started_at", UtcDateTime, "When it began to count, UTC."),
-    required("updated_at", UtcDateTime, "When it was last heard of, UTC."),
+    required("updated_at", UtcDateTime, "When it was last updated, UTC."),
     required("counts", JSON, "What it counted, by name."),
-    comment="What the workers of all proxies on this database counted; a worker that is gone is "
-    "added to the row `ended`, which begins anew when none runs.",
+    comment="Counters of the workers of all proxies on this database; a worker that has ended is "
+    "added to the row `ended`, which is reset when none runs.",
 )
 
 conversation_key = Table(
@@ -279,8 +278,8 @@ conversation_key = Table(
     metadata,
     key("id", Integer, "Always 1."),
     required("key", String(64), "32 random bytes, in hexadecimal digits."),
-    comment="One row: what the digests of prompts are keyed by, drawn when the table was made. "
-    "Whoever does not know it cannot guess a prompt from its digest.",
+    comment="One row: the key of the digests of prompts, drawn when the table was made. Without "
+    "it, no prompt can be guessed from its digest.",
 )
 
 label_precedence = Table(
@@ -289,7 +288,7 @@ label_precedence = Table(
     key("zoo", String(255), "The zoo."),
     key("kind", String(16), "A kind of labels."),
     optional("rank", Integer, "1 is the strongest; NULL does not count."),
-    comment="Whose word counts first, as configured when a proxy last started with the zoo.",
+    comment="The precedence of labels, as configured when a proxy last started with the zoo.",
 )
 
 schema_history = Table(
@@ -301,6 +300,6 @@ schema_history = Table(
         "version", String(64), "The version of litellm-messplus that applied it, or first noted it."
     ),
     required("applied_at", UtcDateTime, "When, UTC."),
-    comment="Which migrations made the tables and views: a start refuses a database that other "
-    "ones made.",
+    comment="The migrations that made the tables and views: a start refuses a database made by "
+    "others.",
 )

@@ -25,7 +25,7 @@ class ModeRow:
     """One change of a zoo's mode."""
 
     zoo: str = column("The zoo.")
-    revision: int = column("Counts its changes, from 1.")
+    revision: int = column("Number of the change, from 1.")
     mode: str = column("`watch`, `canary` or `on`.", size=16)
     share: float = column("The share of conversations routed under `canary`.")
     before: str | None = column(
@@ -36,12 +36,12 @@ class ModeRow:
     reason: str = column("Why.", size=UNBOUNDED)
     at: datetime = column("When, UTC.")
     file_fingerprint: str = column(
-        "Of the value in the configuration file at that time: another value there is a change.",
+        "Fingerprint of the value in the configuration file then: another value there is a change.",
         size=64,
     )
-    forecast: Mapping[str, Any] | None = column("What was forecast of routing then.", default=None)
+    forecast: Mapping[str, Any] | None = column("Forecast of routing at that time.", default=None)
     happened: Mapping[str, Any] | None = column(
-        "What the routed requests came to under the revision before.", default=None
+        "The outcome of the requests routed under the previous revision.", default=None
     )
 
     @property
@@ -58,8 +58,8 @@ class ModeRow:
 zoo_modes = table_of(
     ModeRow,
     "zoo_modes",
-    "How far the router has taken over each zoo, one row a change; the newest holds. A "
-    "zoo without a row is in the mode of the configuration file.",
+    "How far the router has taken over each zoo, one row per change; the newest holds. A zoo "
+    "without a row is in the mode of the configuration file.",
     keys=2,
 )
 

@@ -67,7 +67,7 @@ class DecidedAside:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """An estimate, and between which values it lies."""
+    """An estimate, and the interval around it."""
 
     estimate: float
     low: float
@@ -80,9 +80,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast over so many ``requests``: share satisfied, cost of a request, and what routing
-    would have saved of the largest's cost, each None where too little is known. ``called`` counts
-    the requests whose choice was called and judged."""
+    """The forecast over ``requests`` requests: share satisfied, cost per request, and the share of
+    the largest's cost that routing would have saved, each None if too little is known. ``called``
+    counts the requests whose choice was called and judged."""
 
     requests: int
     called: int
@@ -107,7 +107,7 @@ class Forecast:
 @dataclass(frozen=True, slots=True)
 class Happened:
     """The figures of requests that were routed: ``satisfaction`` of those ``answered``, and
-    ``cost`` of a request; None where nobody knows."""
+    ``cost`` per request; None if unknown."""
 
     requests: int
     answered: int

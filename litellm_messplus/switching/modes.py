@@ -115,24 +115,24 @@ class Trial:
     """The arm of a request, and of one that was served as before, the router's choice."""
 
     arm: Arm = public(
-        "`routed`, or `before`: what served before the zoo was switched on served it, and the "
-        "router decided aside.",
+        "`routed`, or `before`: served by what served before the zoo was switched on, while the "
+        "router decided in parallel.",
         size=16,
         earlier=Arm.ROUTED,
         default=Arm.ROUTED,
     )
     would_choose: str | None = public(
-        "Served as before: the candidate that the router would have chosen; NULL where it was "
-        "not worked out in time, and of a routed request.",
+        "If served as before: the candidate that the router would have chosen; NULL if not decided "
+        "in time, and for a routed request.",
         default=None,
     )
     would_cost: float | None = public(
-        "Served as before: what that candidate, and the calls beside it, were expected to cost.",
+        "If served as before: the expected cost of that candidate and of the calls in parallel.",
         default=None,
     )
     sample_probability: float | None = public(
-        "Served as before: the probability of the draw that had another model called unseen; "
-        "NULL where none was called.",
+        "If served as before: the probability of the draw for an unseen call of another model; "
+        "NULL if none was called.",
         default=None,
     )
     conversation_draw: float | None = column(
