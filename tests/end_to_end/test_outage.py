@@ -80,9 +80,15 @@ def alerts(client: httpx.Client) -> dict[str, str]:
     return {each["zoo"]: each["message"] for each in found if each["kind"] == "failing"}
 
 
-def settle(proxy: Proxy, zoo: str, requests: int) -> None:
-    """Wait until so many requests are in the log with their ends, each with the label it gets."""
+def settle(client: httpx.Client, proxy: Proxy, zoo: str, requests: int) -> None:
+    """Wait until so many requests are in the log with their ends, each with the label it gets, and
+    the queue has them: what the log has, the proxy may yet have to fold in."""
     until(lambda: is_settled(proxy, zoo, requests))
+    (newest,) = proxy.rows(
+        "SELECT request_id FROM requests WHERE zoo = ? ORDER BY position DESC LIMIT 1", zoo
+    )
+    # A request is shown once all that was handed over for the log is written and folded in.
+    client.get(f"/messplus/requests/{newest['request_id']}").raise_for_status()
 
 
 def is_settled(proxy: Proxy, zoo: str, requests: int) -> bool:
@@ -111,7 +117,7 @@ def test_an_outage_is_told_of_and_leaves_nothing_to_pay(
     owed = {}
     for zoo in ZOOS:
         assert {each.status_code for each in served(client, zoo, BEFORE)} == {200}
-        settle(proxy, zoo, BEFORE)
+        settle(client, proxy, zoo, BEFORE)
         owed[zoo] = queue(client, zoo)
     assert alerts(client) == {}
 
@@ -121,7 +127,7 @@ def test_an_outage_is_told_of_and_leaves_nothing_to_pay(
     for zoo in ZOOS:
         assert 200 not in {each.status_code for each in served(client, zoo, FAILED_REQUESTS)}
     for zoo in ZOOS:
-        settle(proxy, zoo, BEFORE + ANSWERED + FAILED_REQUESTS)
+        settle(client, proxy, zoo, BEFORE + ANSWERED + FAILED_REQUESTS)
         rows = proxy.rows(
             "SELECT c.failure, l.source FROM calls c "
             "JOIN requests r ON r.request_id = c.request_id "

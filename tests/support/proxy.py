@@ -90,7 +90,7 @@ MAKERS = {
     "explorer": "litellm_messplus.serving.composition.Explorer",
     "journal": "litellm_messplus.serving.composition.Journal",
     "judge": "litellm_messplus.serving.judges.Judge",
-    "purse": "litellm_messplus.serving.buying.Purse",
+    "purse": "litellm_messplus.serving.buying.LabelPurse",
     "verdicts": "litellm_messplus.serving.composition.TokenBuckets",
 }
 """Where each class is called."""
