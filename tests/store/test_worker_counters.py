@@ -152,10 +152,17 @@ async def _lives(steps: list[tuple[int, str]]) -> None:
 # In the proxy
 
 
-def shared(database: AsyncEngine, own: Counters) -> SharedCounters:
-    made = SharedCounters(database, own, lambda: {"prompts": 2.0})
-    made.start(Periodic(own))
-    return made
+class Running(SharedCounters):
+    """The counters of a worker that runs, with the job that saves them."""
+
+    def __init__(self, database: AsyncEngine, own: Counters) -> None:
+        super().__init__(database, own, lambda: {"prompts": 2.0})
+        self._jobs = Periodic(own)
+        self.start(self._jobs)
+
+    async def close(self) -> None:
+        await self._jobs.close()
+        await super().close()
 
 
 def counted(times: int) -> Counters:
@@ -170,7 +177,7 @@ async def test_each_worker_shows_what_all_counted_up_to_now(
 ) -> None:
     monkeypatch.setattr(shared_counters, "SAVE_SECONDS", 3600.0)  # only who asks saves
     owns = [counted(6), counted(2)]
-    workers = [shared(database, own) for own in owns]
+    workers = [Running(database, own) for own in owns]
     shown = [0]
     for turn in range(6):
         shown.append(counters_of((await workers[turn % 2].sums()).everyone)["features_late"])
@@ -184,7 +191,7 @@ async def test_each_worker_shows_what_all_counted_up_to_now(
 
 
 async def test_what_the_encoders_did_is_a_sum_too(database: AsyncEngine) -> None:
-    workers = [shared(database, Counters()) for _ in range(2)]
+    workers = [Running(database, Counters()) for _ in range(2)]
     for worker in workers:
         await worker.sums()
     assert measured_of((await workers[0].sums()).everyone) == {"prompts": 4.0}
@@ -196,7 +203,7 @@ async def test_without_a_database_a_worker_shows_its_own_and_what_it_knew(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_counters, "SAVE_SECONDS", 3600.0)
-    here, there = shared(database, own := counted(1)), shared(database, counted(2))
+    here, there = Running(database, own := counted(1)), Running(database, counted(2))
     await there.sums()
     assert (await here.sums()).everyone["features_late"] == 3
 
@@ -221,7 +228,7 @@ async def test_a_database_that_hangs_holds_nobody_up(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(WorkerCounters, "exchange", hanging)
-    worker = shared(database, counted(1))
+    worker = Running(database, counted(1))
     found = await asyncio.gather(*(worker.sums() for _ in range(5)))
     assert all(counters_of(each.everyone)["features_late"] == 1 for each in found)
     await worker.close()
@@ -238,7 +245,7 @@ async def test_what_is_counted_is_saved_though_nobody_asks(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_counters, "SAVE_SECONDS", 0.02)
-    worker = shared(database, own := counted(1))
+    worker = Running(database, own := counted(1))
     for expected in (1, 2):
         async with asyncio.timeout(PATIENT):
             while await saved(database) != expected:  # noqa: ASYNC110 - nothing tells of it
