@@ -277,8 +277,6 @@ class Predictor:
 
     def _remember(self, call_id: str, mark: Mark) -> None:
         self._marks[call_id] = mark
-        if len(self._marks) > REVISABLE:
-            self._marks.popitem(last=False)
 
 
 def _numbers(mean: FadingRate) -> list[float]:

@@ -211,7 +211,6 @@ class Buyers:
             name: buyer.purse for name, buyer in self.of_zoo.items() if buyer.purse is not None
         }
         self._database = database
-        self._counters = counters
 
     def start(self, periodic: Periodic) -> None:
         """Begin to read what labels cost, in the running event loop."""

@@ -124,7 +124,7 @@ class Parts:
         self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
-        self._changes = ModeChanges(database, self.modes, counters)
+        self._changes = ModeChanges(database, self.modes)
         self._zoos = ZooDesk(database, engines, self.modes, self._changes)
         self._way_back = WayBack(
             database, engines, self.modes, self._changes, counters, settings.webhook

@@ -165,10 +165,9 @@ def _next(
 class ModeChanges:
     """The changes of modes, those of other workers and those made here; one per worker."""
 
-    def __init__(self, database: AsyncEngine, modes: LiveModes, counters: Counters) -> None:
+    def __init__(self, database: AsyncEngine, modes: LiveModes) -> None:
         self._database = database
         self._modes = modes
-        self._counters = counters
 
     def start(self, periodic: Periodic) -> None:
         """Begin to follow others' changes, in the running event loop."""

@@ -50,7 +50,7 @@ class Page:
         self._database = create_engine(
             database.url.render_as_string(hide_password=False), connections=CONNECTIONS
         )
-        changes = ModeChanges(self._database, modes, counters)
+        changes = ModeChanges(self._database, modes)
         self._zoos = ZooDesk(self._database, engines, modes, changes)
         self._readings = SharedReadings()
         self._watch = watch

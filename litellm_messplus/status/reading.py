@@ -1,4 +1,5 @@
-"""Queries of the log for the status, by zoo and service level. `docs/status.md` shows the SQL.
+"""Queries of the log for the status, by zoo and service level; their SQL is in
+`docs/evidence/status.md`.
 
 Every query of the log goes back a bounded way along an index, from the newest position of each
 service level, however long the log is. The levels, and the totals of all requests, come from the

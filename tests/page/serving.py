@@ -99,7 +99,7 @@ class ServedPage:
         prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
         engine = build_engine(build_zoo(prices, ZOO, mode="watch", before=LARGE))
         modes = LiveModes({ZOO: engine.zoo.settings})
-        changes = ModeChanges(database, modes, self.counters)
+        changes = ModeChanges(database, modes)
         return ZooDesk(database, {ZOO: engine}, modes, changes)
 
     async def _view(self, request: Request) -> None:

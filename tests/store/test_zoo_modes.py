@@ -26,7 +26,7 @@ def zoo(**given: object) -> dict[str, ZooSettings]:
 
 
 def changes(database: AsyncEngine, modes: LiveModes) -> ModeChanges:
-    return ModeChanges(database, modes, Counters())
+    return ModeChanges(database, modes)
 
 
 async def test_the_newest_row_of_each_zoo_is_read(database: AsyncEngine) -> None:
@@ -134,7 +134,7 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
             raise OSError("away")
 
     following = Periodic(counters)
-    Silent(database, modes, counters).start(following)
+    Silent(database, modes).start(following)
     await until_it_holds(lambda: bool(counters.as_dict()))
     await following.close()
 
