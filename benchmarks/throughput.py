@@ -2,8 +2,9 @@
 
 LiteLLM's own adaptive router is measured too, as the cost of a learned choice elsewhere.
 
-    python -m benchmarks.throughput [ROUNDS] [--shared] [--arms watch with adaptive]
+    python -m benchmarks.throughput [ROUNDS] [--shared] [--json] [--arms watch with adaptive]
 
+Prompts all differ, as a cache of the encoder would else answer for it.
 The budget of a zoo that only watches is 0.95.
 
 Real proxies over one upstream take turns in short slices, so that a drift of the machine affects
@@ -22,16 +23,17 @@ others on its core in the meantime.
 import argparse
 import asyncio
 import copy
+import json
 import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 
 import httpx
@@ -44,8 +46,18 @@ PAIRS = 4
 SLICE_SECONDS = 1.5
 CONCURRENT = 8
 BUDGETS = {"with": 0.9, "watch": 0.95}
-PROMPT = "Please answer the question below as a careful expert would, step by step. " * 14
-SAME = repeat(PROMPT)
+CHARACTERS = 1_036
+"""Length of a prompt."""
+
+
+def different_prompts(seed: int = 0) -> Iterator[str]:
+    """Yield prompts of ``CHARACTERS``, of different words each."""
+    draws = random.Random(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    vocabulary = ["".join(draws.choices(letters, k=draws.randint(2, 9))) for _ in range(2000)]
+    while True:
+        words = " ".join(draws.choices(vocabulary, k=CHARACTERS // 3))
+        yield f"{words[: CHARACTERS - 1]}?"
 
 
 @contextmanager
@@ -117,22 +129,40 @@ def with_adaptive_router(config: Config) -> Config:
 
 @dataclass(frozen=True)
 class Slice:
-    """The figures of one proxy: requests per second, and its CPU seconds per request."""
+    """The figures of one proxy: requests per second, and the CPU seconds per request of its process
+    and of its learner's, 0 if it has none."""
 
     rate: float
     cpu: float
+    learner_cpu: float
 
 
-def cpu_seconds(proxy: Proxy) -> float:
-    """Read the user and system time of the proxy's process so far."""
-    fields = Path(f"/proc/{proxy.process_id}/stat").read_text().rsplit(")", 1)[1].split()
+LEARNER = b"litellm_messplus.learning.process"
+"""The module that a learner's process runs, as its command line names it."""
+
+
+def cpu_seconds(process: int) -> float:
+    """Read the user and system time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def learner_seconds(process: int) -> float:
+    """Read the time of the learners among a process's descendants."""
+    total = 0.0
+    with suppress(OSError):  # it has just ended
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            for child in map(int, (thread / "children").read_text().split()):
+                is_learner = LEARNER in Path(f"/proc/{child}/cmdline").read_bytes()
+                total += cpu_seconds(child) if is_learner else learner_seconds(child)
+    return total
+
+
 async def slice_of(
-    proxy: Proxy, prompts: Iterator[str] = SAME, seconds: float = SLICE_SECONDS
+    proxy: Proxy, prompts: Iterator[str] | None = None, seconds: float = SLICE_SECONDS
 ) -> Slice:
-    """Put load on one proxy for a slice's time."""
+    """Put load on one proxy for a slice's time; with prompts that all differ, unless given."""
+    prompts = different_prompts(time.monotonic_ns()) if prompts is None else prompts
     headers = {"authorization": f"Bearer {proxy.master_key}"}
     started = time.perf_counter()
     ends = started + seconds
@@ -147,11 +177,13 @@ async def slice_of(
             answered += 1
         return answered
 
-    before = cpu_seconds(proxy)
+    before, learned = cpu_seconds(proxy.process_id), learner_seconds(proxy.process_id)
     async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=60) as client:
         answered = sum(await asyncio.gather(*(ask(client) for _ in range(CONCURRENT))))
     took = time.perf_counter() - started
-    return Slice(answered / took, (cpu_seconds(proxy) - before) / answered)
+    used = cpu_seconds(proxy.process_id) - before
+    learned = learner_seconds(proxy.process_id) - learned
+    return Slice(answered / took, used / answered, learned / answered)
 
 
 ARMS = {
@@ -184,7 +216,7 @@ def compare(
             order = [*arms[number % len(arms) :], *arms[: number % len(arms)]]
             slices = {name: asyncio.run(slice_of(proxies[name])) for name in order}
             measured.append(slices)
-            print("   ".join(f"{name} {shown(slices[name])}" for name in arms), flush=True)
+            _say("   ".join(f"{name} {shown(slices[name])}" for name in arms))
         return measured[1:]
 
 
@@ -192,34 +224,46 @@ def shown(measured: Slice) -> str:
     return f"{measured.rate:6.1f}/s {measured.cpu * 1000:5.2f} ms CPU"
 
 
-def ratios(rounds: Sequence[Round], arm: str) -> tuple[list[float], float]:
-    """Compare an arm with the one without the plugin: all ratios of rates, the median of CPU."""
+def _say(progress: str) -> None:
+    """Print where the measurement stands, apart from its result."""
+    print(progress, file=sys.stderr, flush=True)
+
+
+def ratios(rounds: Sequence[Round], arm: str) -> tuple[list[float], float, float]:
+    """Compare an arm with the one without the plugin: all ratios of rates, and the medians of the
+    CPU of the worker and of its learner over the plain request's."""
     rates = [each[arm].rate / each["without"].rate for each in rounds]
-    return rates, statistics.median(each[arm].cpu / each["without"].cpu for each in rounds)
+    cpu = statistics.median(each[arm].cpu / each["without"].cpu for each in rounds)
+    learner = statistics.median(each[arm].learner_cpu / each["without"].cpu for each in rounds)
+    return rates, cpu, learner
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("rounds", type=int, nargs="?", default=16)
     parser.add_argument("--shared", action="store_true", help="all processes on all cores")
+    parser.add_argument("--json", action="store_true", help="print the medians as JSON")
     others = [name for name in ARMS if name != "without"]
     parser.add_argument("--arms", nargs="+", choices=others, default=others)
     given = parser.parse_args()
     arms = [*given.arms, "without"]
     rounds: list[Round] = []
     for number in range(1, PAIRS + 1):
-        print(f"set {number} of {PAIRS}", flush=True)
+        _say(f"set {number} of {PAIRS}")
         with tempfile.TemporaryDirectory() as folder:
             rounds += compare(given.rounds, Path(folder), arms, is_shared=given.shared)
-    is_missed = False
+    figures, is_missed = {}, False
     for arm in given.arms:
-        rates, cpu = ratios(rounds, arm)
+        rates, cpu, learner = ratios(rounds, arm)
         low, median, high = statistics.quantiles(rates, n=4)
-        print(f"{arm}: CPU seconds a request, median ratio {cpu:.3f}")
-        print(f"{arm}: ratio {median:.3f}, half of all in {low:.3f} to {high:.3f}")
-        if arm in BUDGETS:
-            print(f"{arm}: budget {BUDGETS[arm]}")
-            is_missed |= median < BUDGETS[arm]
+        figures[arm] = {"throughput": median, "cpu": cpu, "learner_cpu": learner}
+        is_missed |= median < BUDGETS.get(arm, 0.0)
+        if not given.json:
+            print(f"{arm}: CPU seconds a request, median ratio {cpu:.3f}; learner {learner:.3f}")
+            print(f"{arm}: ratio {median:.3f}, half of all in {low:.3f} to {high:.3f}")
+            print(f"{arm}: budget {BUDGETS[arm]}" if arm in BUDGETS else "")
+    if given.json:
+        print(json.dumps(figures))
     raise SystemExit(is_missed)
 
 
