@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.journal import Journal
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving import startup
@@ -92,15 +93,9 @@ async def main(folder: str) -> int:
     began = time.perf_counter()
     position = await restore(database, only_zoo(engine))
     print(f"{'a fold of all, as a start does it':45} {time.perf_counter() - began:8.3f} s")
-    journal = Journal(
-        database,
-        only_zoo(engine),
-        Counters(),
-        store_text=False,
-        flush_seconds=0.1,
-        snapshot_every=10**9,
-        position=position,
-    )
+    counters = Counters()
+    learner = Learner(database, only_zoo(engine), counters, snapshot_every=10**9, position=position)
+    journal = Journal(learner, counters, store_text=False, flush_seconds=0.1)
     await judge(database, "another-worker-", FOLLOWED)
     startup.freeze_startup_objects()  # as the proxy does
 

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.state.entries import Entry, Labelled
 from litellm_messplus.store import log
@@ -97,15 +98,9 @@ class Worker:
     async def run(self) -> Told:
         self._watch()
         database = create_engine(self._load.database)
-        self._journal = Journal(
-            database,
-            {self._engine.zoo.name: self._engine},
-            counters := Counters(),
-            store_text=False,
-            flush_seconds=0.5,
-            snapshot_every=10_000,
-            position=0,
-        )
+        counters = Counters()
+        learner = Learner(database, {self._engine.zoo.name: self._engine}, counters)
+        self._journal = Journal(learner, counters, store_text=False, flush_seconds=0.5)
         self._journal.start()
         if time.time() > self._load.begins:
             raise RuntimeError("the machine is too busy: a worker was not ready in time")

@@ -11,6 +11,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.asking import JudgeSinks
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Closings, Periodic
@@ -89,16 +90,16 @@ class Parts:
             SharedCounters(database, counters, self._encoder_did, self._distributions.counts)
         )
         index, open_requests = DeploymentIndex(), OpenRequests()
+        self._learner = Learner(
+            database, engines, counters, followed=self._followed, position=position
+        )
         self.journal = keep(
             Journal(
-                database,
-                engines,
+                self._learner,
                 counters,
                 store_text=settings.store_text,
                 saw=self._distributions.saw,
-                followed=self._followed,
                 flush_seconds=settings.flush_seconds,
-                position=position,
             )
         )
         self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
@@ -185,7 +186,7 @@ class Parts:
     def begin_at(self, position: int) -> None:
         """Set the position in the log to begin at, up to which the engines have been restored since
         the parts were built."""
-        self.journal.begin_at(position)
+        self._learner.begin_at(position)
         self._other_workers.begin_at(position)
 
     def start(self) -> None:

@@ -2,7 +2,7 @@
 request the next number of its service level, and the derived tables are updated."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,10 +64,15 @@ _ENDS = (log_head.c.start, log_head.c.position)
 
 
 async def append(
-    engine: AsyncEngine, records: Sequence[Record], *, is_durable: bool = False
+    engine: AsyncEngine,
+    records: Sequence[Record],
+    *,
+    is_durable: bool = False,
+    also: Callable[[AsyncConnection], Awaitable[None]] | None = None,
 ) -> Appended:
     """Write the records in the order given. Records that are not durable survive the process, but a
-    power failure may lose them until a durable batch follows.
+    power failure may lose them until a durable batch follows. ``also`` takes part in the
+    transaction; what it raises undoes all of it.
 
     The head of the log is one row, locked from here to the commit: writers in all processes take
     turns, so a reader never sees a position before a lower one.
@@ -91,6 +96,8 @@ async def append(
         known = await project(connection, rows_of, known)
         for table, rows in rows_of.items():
             await connection.execute(insert(table), rows)
+        if also is not None:
+            await also(connection)
         if file is not None:
             file.check()
     recent.keep(known, numbers, ends.head)

@@ -25,7 +25,17 @@ ALLOWED = {
     "conformance": {"prediction"},
     "settings": {"costs", "runtime", "switching"},
     "switching": {"certificate", "rows", "runtime"},
-    "learning": {"figures", "records", "rows", "runtime", "state", "store"},
+    "learning": {
+        "backlog",
+        "deciding",
+        "figures",
+        "records",
+        "restore",
+        "rows",
+        "runtime",
+        "state",
+        "store",
+    },
     "store": {
         "conversations",
         "figures",
@@ -129,7 +139,7 @@ UPWARD = {
 
 SPINE = {
     "backlog": {"records", "runtime", "store"},
-    "journal": {"backlog", "deciding", "records", "restore", "rows", "runtime", "state", "store"},
+    "journal": {"backlog", "records", "rows", "runtime", "store"},
     "plugin": {"serving"},
     "records": {"conversations", "prediction", "routing", "rows", "runtime", "switching"},
     "restore": {"deciding", "runtime", "state", "store"},

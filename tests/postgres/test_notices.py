@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.journal import Journal
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving import feedback
@@ -62,7 +62,7 @@ async def running(url: str, *, flush_seconds: float = 0.01) -> AsyncIterator[Wor
 
 
 def is_listening(worker: Worker) -> bool:
-    return worker.journal._following.seconds == notices.SELDOM_SECONDS
+    return worker.journal._sink._following.seconds == notices.SELDOM_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ async def test_a_worker_does_not_read_back_what_it_is_told_of_its_own(
         read.append((after, upto))
         return read_entries(engine, after, upto, kinds)
 
-    monkeypatch.setattr("litellm_messplus.journal.read_entries", reading)
+    monkeypatch.setattr("litellm_messplus.learning.learner.read_entries", reading)
     async with running(database_url) as worker:
         for number in range(5):
             await worker.journal.write_durably(request(f"r{number}"))
@@ -115,7 +115,7 @@ async def test_a_worker_does_not_read_back_what_it_is_told_of_its_own(
 
 async def has_looked(worker: Worker) -> None:
     """Until the worker has been told of what it has written itself."""
-    followed = worker.journal._following
+    followed = worker.journal._sink._following
     await until_it_holds(lambda: followed.upto >= worker.journal.position and not followed._timer)
     await turns()
 
@@ -125,14 +125,14 @@ async def test_many_notices_are_one_look(
 ) -> None:
     """Each look keeps the event loop: however much others commit, there are ten in a second."""
     looks = 0
-    follow = Journal._follow_to
+    look = Learner.look_up_to_notice
 
-    async def counted(self: Journal, upto: int) -> None:
+    async def counted(self: Learner) -> None:
         nonlocal looks
-        looks += upto > self.position
-        await follow(self, upto)
+        looks += self._following.upto > self.position
+        await look(self)
 
-    monkeypatch.setattr(Journal, "_follow_to", counted)
+    monkeypatch.setattr(Learner, "look_up_to_notice", counted)
     async with running(database_url) as worker:
         began = time.monotonic()
         for number in range(60):
@@ -202,8 +202,8 @@ async def test_the_clock_looks_while_nothing_is_heard(
     monkeypatch.setattr(notices, "ANSWER_SECONDS", 0.1)
     monkeypatch.setattr(notices, "FOLLOW_SECONDS", 0.05)
     worker = Worker(create_engine(database_url))
-    worker.journal._following._notices = LogNotices(
-        database, lambda position: None, worker.journal._following._lost
+    worker.journal._sink._following._notices = LogNotices(
+        database, lambda position: None, worker.journal._sink._following._lost
     )
     worker.journal.start()
     await until_it_holds(lambda: "log_notices_lost" in worker.counters.as_dict())

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
 from litellm_messplus import backlog as module
-from litellm_messplus import journal
 from litellm_messplus.backlog import Backlog, Waiting
 from litellm_messplus.journal import SETTLE_SECONDS, Journal
+from litellm_messplus.learning import learner
 from litellm_messplus.records import LabelRecord, Record, RequestRecord
 from litellm_messplus.runtime.errors import NotWrittenError, UnsettledError
 from litellm_messplus.state.entries import Entry
@@ -179,9 +179,9 @@ def verdicts_on(
         return told
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "log", stalled)
-        patch.setattr(journal, "read_entries", nothing)
-        patch.setattr(journal, "keep", kept)
+        patch.setattr(learner, "log", stalled)
+        patch.setattr(learner, "read_entries", nothing)
+        patch.setattr(learner, "keep", kept)
         told = virtual_time.run(run())
     return told, [each.label_id for each in stalled.committed if isinstance(each, LabelRecord)]
 

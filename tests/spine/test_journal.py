@@ -24,6 +24,7 @@ from litellm_messplus import backlog
 from litellm_messplus import journal as module
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.journal import Journal
+from litellm_messplus.learning import learner
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime.counters import Counters
@@ -346,10 +347,10 @@ async def test_the_requests_that_were_dropped_are_remembered_within_a_bound(
     worker: Worker,
 ) -> None:
     worker.patch.setattr(backlog, "LONGEST", 0)
-    worker.patch.setattr(module, "REMEMBERED", 3)
+    worker.patch.setattr(learner, "REMEMBERED", 3)
     journal = worker.journal()
     write(journal, *(request(f"r{number}") for number in range(10)))
-    assert list(journal._unlogged) == ["r7", "r8", "r9"]
+    assert list(journal._sink._unlogged) == ["r7", "r8", "r9"]
 
 
 async def test_what_was_committed_though_the_answer_was_lost_is_acknowledged(
@@ -448,7 +449,7 @@ async def test_a_state_that_could_not_be_folded_at_once_is_folded_later(worker: 
         async for entry in read_entries(database, after, upto, kinds):
             yield entry
 
-    worker.patch.setattr(module, "read_entries", away)
+    worker.patch.setattr(learner, "read_entries", away)
     async with worker.running() as journal:
         journal.write(request())
         await journal.write_durably(label(value=0.0))

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
@@ -61,11 +62,10 @@ def build_journal(
     **changed: Any,
 ) -> Journal:
     """A journal that takes no snapshot and keeps no words, unless told otherwise."""
-    how: dict[str, Any] = {
-        "store_text": False,
-        "flush_seconds": 0.01,
-        "snapshot_every": 1_000_000,
-        "position": 0,
-    }
+    of_learner: dict[str, Any] = {"snapshot_every": 1_000_000, "position": 0, "followed": None}
+    of_learner |= {name: changed.pop(name) for name in of_learner if name in changed}
+    how: dict[str, Any] = {"store_text": False, "flush_seconds": 0.01}
+    counters = counters or Counters()
     engines = only_zoo(engine or build_engine())
-    return Journal(database, engines, counters or Counters(), **(how | changed))
+    learner = Learner(database, engines, counters, **of_learner)
+    return Journal(learner, counters, **(how | changed))
