@@ -23,7 +23,7 @@ from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.store.notices import LogNotices
 from tests.support.builders import build_engine, build_zoo, label, request, served_call
-from tests.support.folding import build_journal
+from tests.support.folding import build_journal, learner_of
 from tests.support.patience import PATIENT, turns, until_it_holds
 from tests.support.postgres import Postgres, fetch
 
@@ -62,7 +62,7 @@ async def running(url: str, *, flush_seconds: float = 0.01) -> AsyncIterator[Wor
 
 
 def is_listening(worker: Worker) -> bool:
-    return worker.journal._sink._following.seconds == notices.SELDOM_SECONDS
+    return learner_of(worker.journal)._following.seconds == notices.SELDOM_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ async def test_a_worker_does_not_read_back_what_it_is_told_of_its_own(
 
 async def has_looked(worker: Worker) -> None:
     """Until the worker has been told of what it has written itself."""
-    followed = worker.journal._sink._following
+    followed = learner_of(worker.journal)._following
     await until_it_holds(lambda: followed.upto >= worker.journal.position and not followed._timer)
     await turns()
 
@@ -202,8 +202,8 @@ async def test_the_clock_looks_while_nothing_is_heard(
     monkeypatch.setattr(notices, "ANSWER_SECONDS", 0.1)
     monkeypatch.setattr(notices, "FOLLOW_SECONDS", 0.05)
     worker = Worker(create_engine(database_url))
-    worker.journal._sink._following._notices = LogNotices(
-        database, lambda position: None, worker.journal._sink._following._lost
+    learner_of(worker.journal)._following._notices = LogNotices(
+        database, lambda position: None, learner_of(worker.journal)._following._lost
     )
     worker.journal.start()
     await until_it_holds(lambda: "log_notices_lost" in worker.counters.as_dict())

@@ -37,7 +37,14 @@ from litellm_messplus.store.entries import Kinds, decided, read_entries
 from litellm_messplus.store.snapshots import Snapshot
 from tests.support import failures
 from tests.support.builders import build_engine, label, pair, point, request, served_call, traffic
-from tests.support.folding import bits, build_journal, fold_all, only_zoo, taught
+from tests.support.folding import (
+    bits,
+    build_journal,
+    fold_all,
+    learner_of,
+    only_zoo,
+    taught,
+)
 from tests.support.patience import PATIENT, turns, until_it_holds
 
 AWAY = OperationalError("INSERT", {}, Exception("the database is away"))
@@ -350,7 +357,7 @@ async def test_the_requests_that_were_dropped_are_remembered_within_a_bound(
     worker.patch.setattr(learner, "REMEMBERED", 3)
     journal = worker.journal()
     write(journal, *(request(f"r{number}") for number in range(10)))
-    assert list(journal._sink._unlogged) == ["r7", "r8", "r9"]
+    assert list(learner_of(journal)._unlogged) == ["r7", "r8", "r9"]
 
 
 async def test_what_was_committed_though_the_answer_was_lost_is_acknowledged(

@@ -55,6 +55,12 @@ def only_zoo(engine: Engine) -> Mapping[str, Engine]:
     return {engine.zoo.name: engine}
 
 
+def learner_of(journal: Journal) -> Learner:
+    """The learner that a journal hands its records to, in the same process."""
+    assert isinstance(journal._sink, Learner)
+    return journal._sink
+
+
 def build_journal(
     database: AsyncEngine,
     engine: Engine | None = None,
