@@ -190,8 +190,8 @@ class RequestRecord:
         "Version of what the surface's numbers mean.", size=64, default=None
     )
     expected_t: int | None = public(
-        "The number used for its decision and draws: differs from `t` if several workers decided "
-        "at once; NULL if it was `t`.",
+        "The number used for its decision: differs from `t` if other requests were decided and not "
+        "yet logged; NULL if it was `t`.",
         is_large=True,
     )
     gated: Gated | None = None
@@ -204,6 +204,21 @@ class RequestRecord:
         default=None,
     )
     counted: CountedAs | None = None
+    as_of: int | None = public(
+        "The position in the log up to which the state was folded that it was decided from; NULL "
+        "if it was not decided, or by an earlier version.",
+        is_large=True,
+        default=None,
+    )
+    in_flight: float | None = public(
+        "The shortfall expected of requests decided and not yet part of that state, in requests.",
+        default=None,
+    )
+    inputs: dict[str, Any] | None = column(
+        "What else its decision needs to be computed again: a digest of version, settings and "
+        "prices, factors on prices, and whether it is alone or labelled.",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         cost = self.estimated_cost.get(self.largest)

@@ -78,7 +78,7 @@ async def _resumed(
     if state.taught != await snapshots.lessons_upto(database, engine.zoo.name, found.position):
         logger.warning("lessons of %s were forgotten; folding the whole log", engine.zoo.name)
         return False
-    engine.resume(state)
+    engine.resume(state, found.position)
     return True
 
 
@@ -89,12 +89,12 @@ def begin(engine: Engine, found: snapshots.Base | None, start: int) -> int:
     Raises ConfigurationError if the base does not fit the settings, or cannot be read.
     """
     if found is None:
-        engine.resume(engine.empty_state())
+        engine.resume(engine.empty_state(), start)
         return start
     if found.fingerprint != snapshot.fingerprint(engine.zoo, engine.encoder.name):
         raise _other_settings(engine, found)
     try:
-        engine.resume(snapshot.load(found.state, engine.empty_state()))
+        engine.resume(snapshot.load(found.state, engine.empty_state()), found.position)
     except (ValueError, KeyError, OSError) as error:
         allowed = (
             f"a state that can be read ({error}): restore it from a backup, or {_way_out(found)}"

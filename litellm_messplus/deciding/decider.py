@@ -3,11 +3,13 @@
 The proxy and the replay both drive this class, so that a replay shows what production does.
 """
 
+import json
 import logging
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 from litellm_messplus.conversations.caches import Ahead
@@ -20,8 +22,11 @@ from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.runtime.draws import uniform
+from litellm_messplus.runtime.loading import version
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.state import snapshot
+from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
@@ -71,16 +76,24 @@ class Question:
         return self.is_gated and len(self.candidates) == 1
 
 
+# The keys of what is logged of a decision's inputs.
+
+BASIS, ALONE, LABELLED, LEFT = "basis", "alone", "labelled", "left"
+FACTORS, USUAL_PARTS = "price_factors", "usual_parts"
+
 Labelled = Callable[[Situation], bool | None]
 """Whether all answers to a request will get a label; None if only the log shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A decision and its situation."""
+    """A decision and its situation, from the state that is the fold of the log up to ``as_of``.
+    ``inputs`` are what else it needs to be made again, as they are logged."""
 
     situation: Situation
     decision: Decision
+    as_of: int
+    inputs: dict[str, Any]
 
 
 def logged_limits(choice: Choice) -> dict[str, Any] | None:
@@ -90,9 +103,10 @@ def logged_limits(choice: Choice) -> dict[str, Any] | None:
 
 
 class Engine:
-    """The decisions of one zoo. ``state`` is exactly the fold of the log so far. Requests decided
-    since are numbered, and count as in flight with their expected shortfall; ``newest`` is each
-    level's last decision.
+    """The decisions of one zoo. ``state`` is exactly the fold of the log up to the position
+    ``as_of``. Requests decided since are numbered, and count as in flight with their expected
+    shortfall; ``newest`` is each level's last decision. If ``deciders`` workers decide by states of
+    the same log, each takes the others to have as many requests in flight as itself.
 
     ``price_factors`` is set from outside if prices are measured: the factor on a candidate's price,
     by default 1. So is ``usual_parts``: the cost of its calls as a part of that without a prompt
@@ -106,16 +120,17 @@ class Engine:
         self._prices: dict[str, Price] = {}
         self.encoder = encoder
         self._seed = seed
+        self.deciders = 1
         self.newest: dict[str, Decision] = {}
         self.price_factors: dict[str, float] = {}
         self.usual_parts: dict[str, float] = {}
         self._unfolded: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._unfolded_use: defaultdict[str, dict[str, LimitedUse]] = defaultdict(dict)
-        self.resume(self.empty_state())
+        self.resume(self.empty_state(), 0)
 
-    def resume(self, state: ZooState) -> None:
-        """Replace the state, and continue from it."""
-        self.state = state
+    def resume(self, state: ZooState, as_of: int) -> None:
+        """Replace the state by the fold of the log up to ``as_of``, and continue from it."""
+        self.state, self.as_of = state, as_of
         self._see_zoo()
 
     def reprice(self, prices: Mapping[str, Price]) -> None:
@@ -176,13 +191,19 @@ class Engine:
         Raises the errors of ``hold``."""
         situation = self.situation(question)
         better = upwards(self._untried(question, situation), situation, candidate)
-        return None if better is None else self._numbered(question, situation, better)
+        return None if better is None else self._numbered(question, situation, better, candidate)
 
     def _untried(self, question: Question, situation: Situation) -> Decision:
         """Return the policy's decision without exploration or trials."""
         return self.state.policy.decide(question.level, without_trials(situation))
 
-    def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
+    def _numbered(
+        self,
+        question: Question,
+        situation: Situation,
+        decision: Decision,
+        left: str | None = None,
+    ) -> Choice:
         level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
         is_turn = question.counted_with is not None
@@ -191,13 +212,30 @@ class Engine:
         if use is not None:
             self._unfolded_use[level][question.request_id] = use
         self.newest[level] = decision
-        return Choice(situation, decision)
+        return Choice(situation, decision, self.as_of, self._inputs(question, situation, left))
+
+    def _inputs(self, question: Question, situation: Situation, left: str | None) -> dict[str, Any]:
+        """Return what a decision depends on in addition to the state and what is logged anyway:
+        the digest of what is configured, and what differs from the usual. ``left`` is the candidate
+        that the request went up from."""
+        found: dict[str, Any] = {BASIS: self.basis}
+        if question.is_alone:
+            found[ALONE] = True
+        if situation.is_labelled is not None:
+            found[LABELLED] = situation.is_labelled
+        if left is not None:
+            found[LEFT] = left
+        if self.price_factors:
+            found[FACTORS] = dict(self.price_factors)
+        if self.usual_parts:
+            found[USUAL_PARTS] = dict(self.usual_parts)
+        return found
 
     def situation(self, question: Question) -> Situation:
         """Build the situation in which the policy decides, without numbering the request."""
-        level = question.level
+        level, request_id = question.level, question.request_id
         unfolded = self._unfolded[level.name]
-        t = self.state.requests[level.name] + len(unfolded) + 1
+        t = self.state.requests[level.name] + self.deciders * len(unfolded) + 1
         stream = f"{self.zoo.name}/{level.name}"
         expectations, counted = self.expectations, question.prompt_tokens
         prompt_tokens = {
@@ -215,17 +253,17 @@ class Engine:
         )
         fresh = self._newcomers(aimed, question.candidates)
         usual = tuple(name for name in question.candidates if name not in fresh)
-        in_flight = self._unfolded_use[level.name].values()
+        in_flight = [*self._unfolded_use[level.name].values()] * self.deciders
         limits = limits_of(level, self.state, estimates, in_flight, question.at)
         return Situation(
             t=t,
             alpha=aimed,
             queue=self.state.policy.queue(level.name),
-            in_flight=sum(unfolded.values()),
+            in_flight=self.deciders * sum(unfolded.values()),
             estimates=tuple(each for each in estimates if each.candidate not in fresh),
             largest=self.zoo.largest,
-            exploration_draw=uniform(self._seed, stream, t),
-            choice_draw=uniform(self._seed, f"{stream}/choice", t),
+            exploration_draw=uniform(self._seed, stream, request_id),
+            choice_draw=uniform(self._seed, f"{stream}/choice", request_id),
             outlook=expectations.outlook(usual, self._usual_factors(), limits),
             is_forced=question.is_forced,
             newcomers=tuple(each for each in estimates if each.candidate in fresh),
@@ -263,6 +301,7 @@ class Engine:
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
+        self.as_of = entry.position
         if isinstance(entry, Decided):
             self.forget(entry.request_id)
         version = self.state.use.version
@@ -296,6 +335,23 @@ class Engine:
             {name: prices[name] for name in known}, catalog.absent, catalog.anchor
         )
         self.expectations = Expectations(self.zoo, self.state)
+        self.basis = self._digest()
+
+    def _digest(self) -> str:
+        """Return 16 hexadecimal digits of what decisions depend on outside the log: this version,
+        the settings, the seed and the prices."""
+        settings = self.zoo.settings
+        parts = [
+            version(),
+            self._seed,
+            *snapshot.settings_of(self.zoo, self.encoder.name).values(),
+            settings.largest,
+            settings.label_noise,
+            settings.counts_conversations,
+            [level.model_dump() for level in self.zoo.levels.values()],
+            [[name, plain_price(price)] for name, price in self.zoo.prices.items()],
+        ]
+        return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     def _aim(self, level: ServiceLevel) -> float:
         answered = self.state.policy.answered_requests(level.name)

@@ -130,8 +130,8 @@ def build_engine(
     """Build an engine without any knowledge, for the models of a recording; ``largest`` is set
     here.
 
-    The engine's draws depend on the zoo's name among others: to repeat a live zoo's draws, a replay
-    needs the same name.
+    The engine's draws depend on the zoo's name and the requests' ids, which are their numbers here:
+    to repeat a live zoo's draws, a replay needs both.
     """
     named = settings.model_copy(update={"largest": recording.largest})
     return Engine(Zoo(zoo, named, prices(recording)), encoder, seed)

@@ -4,6 +4,7 @@ installed version of this package."""
 import importlib
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -50,6 +51,7 @@ def load_part(key: str, path: str, kind: str, members: Sequence[str]) -> Any:
 PACKAGE = "litellm-messplus"
 
 
+@cache
 def version() -> str:
     """Return the version of the installed package."""
     return metadata.version(PACKAGE)

@@ -110,6 +110,9 @@ class Recorder:
             place=None if standing is None else standing.logged(decided.reason),
             limits=logged_limits(decided.choice),
             counted=None if standing is None else standing.counted,
+            as_of=decided.choice.as_of,
+            in_flight=situation.in_flight,
+            inputs=decided.choice.inputs,
         )
         return record if decided.dropped is None else _unclaimed(record, decided.pin)
 

@@ -70,7 +70,7 @@ async def open_database(
             )
             await adopt(database, modes or LiveModes(settings.zoos))
             for engine in engines.values():
-                engine.resume(engine.empty_state())
+                engine.resume(engine.empty_state(), 0)
             await _mend(database)
             position = await restore(database, engines)
             for engine in engines.values():

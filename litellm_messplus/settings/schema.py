@@ -355,7 +355,7 @@ class MessplusSettings(Settings):
     seed: int = Field(
         default=0,
         description="The seed of the draws that decide on explorations. The same seed and request "
-        "number give the same draw.",
+        "id give the same draw.",
     )
     deadline_seconds: Positive = Field(
         default=0.05,

@@ -16,6 +16,7 @@ from litellm_messplus.cli.main import app
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.litellm_fit import UnfitLitellmError, check_litellm
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.schema import newest
 from tests.support.earlier_checkouts import made, migrations_of, replace
 
 ROOT = Path(__file__).parents[2]
@@ -260,10 +261,11 @@ def test_a_database_that_the_start_would_migrate_is_noted_and_left_as_it_is(tmp_
     asyncio.run(made(config["messplus"]["database"]))
     assert "database" not in notes(check(tmp_path, config, "--json"))
 
+    ours = newest()
     with migrations_of(tmp_path) as migrations:
-        newer = migrations / "versions" / "0002_newer.py"
-        newer.write_text('revision = "0002"\ndown_revision = "0001"\n')
-        assert "the start migrates the database from 0001" in notes(
+        newer = migrations / "versions" / "9999_newer.py"
+        newer.write_text(f'revision = "9999"\ndown_revision = "{ours}"\n')
+        assert f"the start migrates the database from {ours}" in notes(
             check(tmp_path, config, "--json")
         )
 

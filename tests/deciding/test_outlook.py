@@ -115,5 +115,5 @@ def test_on_the_recent_prompts_it_has_their_rates_and_costs() -> None:
         assert found.rates[0] == pytest.approx(recent.satisfaction[:, place].mean(), abs=1e-5)
         assert found.costs[0] == pytest.approx(cost, rel=1e-5)
     restarted = build_engine()
-    restarted.resume(load(dump(engine.state), restarted.empty_state()))
+    restarted.resume(load(dump(engine.state), restarted.empty_state()), engine.as_of)
     assert frontier(restarted) == frontier(engine)

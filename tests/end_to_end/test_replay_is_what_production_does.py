@@ -110,6 +110,7 @@ def proxy(
 ) -> Iterator[Proxy]:
     config = zoo_config(upstream.url, tmp_path, seed=SEED)
     config["model_list"] = [_candidate(model, upstream.url) for model in MODELS]
+    config["messplus"]["encoder"] = "tests.support.numbered:Numbered"
     config["messplus"]["zoos"] = {ZOO: {**zoo, "largest": recording.largest}}
     upstream.script = in_turn.answer
     in_turn.proxy = Proxy(config, tmp_path).start()
@@ -142,7 +143,12 @@ def test_the_running_proxy_decides_as_the_replay_does(
     assert called == [{MODELS[m] for m in row.nonzero()[0]} for row in expected.calls]
     assert len(set(expected.served.tolist())) > 1
     in_order = [row["call_id"] for row in proxy.rows("SELECT call_id FROM calls ORDER BY position")]
-    assert in_order == sorted(in_order)
+    assert in_order == sorted(in_order, key=_number)
+
+
+def _number(call_id: str) -> tuple[int, int]:
+    request, place = call_id.split(".")
+    return int(request), int(place)
 
 
 def _live(client: httpx.Client, recording: Recording, row: int) -> dict[str, Any]:

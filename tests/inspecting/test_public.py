@@ -29,6 +29,7 @@ SECRET = "what a new column holds"
 INSIDE = {
     PublicRequest: {
         *("features", "surface", "position", "key_hash", "prefix", "conversation_draw", "session"),
+        "inputs",
     },
     PublicCall: {"position"},
     PublicLabel: {"position"},

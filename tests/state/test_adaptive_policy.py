@@ -104,6 +104,39 @@ def test_requests_in_flight_count_until_they_are_in_the_log() -> None:
     assert (gold.t, gold.queue, gold.in_flight) == (1, 0.0, 0.0)
 
 
+def test_each_of_several_deciders_takes_the_others_to_decide_as_much_as_itself() -> None:
+    """Of the requests in flight it knows its own alone; a limit counts them likewise."""
+    alone, one_of_four = folded(p95_seconds=1.0), folded(p95_seconds=1.0)
+    one_of_four.deciders = 4
+    for engine in (alone, one_of_four):
+        engine.decide(asked(engine, "r1"))
+    one, four = (engine.situation(asked(engine, "r2")) for engine in (alone, one_of_four))
+
+    assert (one.t, four.t) == (2, 5)
+    assert one.in_flight != 0.0
+    assert four.in_flight == pytest.approx(4 * one.in_flight)
+    assert one.limits is not None
+    assert four.limits is not None
+    assert four.limits.late_owed == pytest.approx(4 * one.limits.late_owed)
+
+
+def test_a_choice_names_the_position_of_its_state_and_draws_by_the_id() -> None:
+    engine = folded()
+    assert engine.decide(asked(engine, "r1")).as_of == 0
+    engine.apply(decided(request_id="r1", position=7))
+    choice = engine.decide(asked(engine, "r2"))
+    assert (choice.as_of, engine.as_of) == (7, 7)
+
+    other = folded()
+    other.resume(other.empty_state(), 7)
+    assert other.as_of == 7
+    drawn = other.situation(asked(other, "r2"))
+    assert drawn.t != choice.situation.t
+    assert drawn.exploration_draw == choice.situation.exploration_draw
+    assert drawn.choice_draw == choice.situation.choice_draw
+    assert drawn.choice_draw != drawn.exploration_draw
+
+
 @pytest.mark.parametrize("level", ["default", "gold"])
 @pytest.mark.parametrize("is_served", [True, False])
 @pytest.mark.parametrize("is_exploration", [True, False])

@@ -111,7 +111,7 @@ async def test_requests_served_as_before_leave_the_queues_of_promises_alone(
         assert both.state.requests[level] == alone.state.requests[level]
     assert both.state.requests["default:before"] == 30
     restored = build_engine()
-    restored.resume(snapshot.load(snapshot.dump(both.state), restored.empty_state()))
+    restored.resume(snapshot.load(snapshot.dump(both.state), restored.empty_state()), both.as_of)
     assert snapshot.dump(restored.state) == snapshot.dump(both.state)
 
 

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.store import schema
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.reading import OtherVersionError, reading, revision_of
+from litellm_messplus.store.rows import row_of
+from litellm_messplus.store.tables import requests
+from tests.support.builders import request
 from tests.support.earlier_checkouts import made, migrations_of, refusal, replace
 from tests.support.patience import PATIENT
 
@@ -22,6 +25,8 @@ MIGRATIONS = schema.migrations_folder()
 HASHES = MIGRATIONS / "hashes.txt"
 FIRST = "a538b33a6bba07d2fca37c4bc1cbb7a45176450f4bbb8005f0ae2695fe2d6ec7  versions/0001_schema.py"
 """The line that stays for good: databases of this schema are in use."""
+LATER = ("as_of", "in_flight", "inputs")
+"""The columns of requests that came with later migrations."""
 TO_ADD = (
     "A database remembers which migrations made it, and a start refuses any other. Undo the edit, "
     "and write a new migration. A new one gets its line once, in the commit that brings it: "
@@ -77,19 +82,23 @@ async def test_a_database_says_which_migrations_made_it(database: AsyncEngine) -
 async def test_a_database_of_an_earlier_development_is_refused_with_how_to_export_it(
     database_url: str,
 ) -> None:
-    """It had three migrations, and the last of them noted who applied it."""
+    """It had more migrations, and the last of them noted who applied it."""
     await made(database_url)
     engine = create_engine(database_url)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+        await connection.execute(text("UPDATE alembic_version SET version_num = '0099'"))
         await connection.execute(
-            text("UPDATE schema_history SET revision = '0003', digest = 'old', version = '0.1.0'")
+            text(
+                "UPDATE schema_history SET revision = '0099', digest = 'old', version = '0.1.0' "
+                "WHERE revision = :newest"
+            ),
+            {"newest": schema.newest()},
         )
     before = await rows(engine, "SELECT * FROM schema_history")
 
     refused = await refusal(database_url)
 
-    assert "its revision 0003 is not known here; litellm-messplus 0.1.0 applied it on" in refused
+    assert "its revision 0099 is not known here; litellm-messplus 0.1.0 applied it on" in refused
     assert "`messplus prune --before DATE --to FOLDER`" in refused
     assert "`messplus import --lessons FOLDER --zoo ZOO`; docs/upgrade.md" in refused
     assert await rows(engine, "SELECT * FROM schema_history") == before
@@ -100,17 +109,18 @@ async def test_a_migration_that_leads_to_other_tables_than_the_codes_is_undone(
     database_url: str, tmp_path: Path
 ) -> None:
     await made(database_url)
+    ours = schema.newest()
     with migrations_of(tmp_path) as migrations:
-        newer = migrations / "versions" / "0002_newer.py"
+        newer = migrations / "versions" / "9999_newer.py"
         newer.write_text(
-            'from alembic import op\n\nrevision = "0002"\ndown_revision = "0001"\n\n\n'
+            f'from alembic import op\n\nrevision = "9999"\ndown_revision = "{ours}"\n\n\n'
             'def upgrade() -> None:\n    op.drop_index("ix_requests_session", "requests")\n'
         )
         refused = await refusal(database_url)
 
     assert "lacks the index ix_requests_session" in refused
     engine = create_engine(database_url)
-    assert await rows(engine, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert await rows(engine, "SELECT version_num FROM alembic_version") == [(ours,)]
     await engine.dispose()
 
 
@@ -205,6 +215,31 @@ async def test_another_type_and_another_rule_for_null_are_named(
     await engine.dispose()
     assert "it has another type of labels.value" in found
     assert "it has another nullable of labels.weight" in found
+
+
+async def test_a_database_of_the_first_release_is_upgraded_and_keeps_its_requests(
+    database_url: str, tmp_path: Path
+) -> None:
+    with migrations_of(tmp_path) as migrations:
+        for later in (migrations / "versions").glob("*.py"):
+            if not later.name.startswith("0001"):
+                later.unlink()
+        await made(database_url)
+    engine = create_engine(database_url)
+    row = row_of(request("r1", chosen="small"), 1)
+    async with engine.begin() as connection:
+        first = {name: each for name, each in row.items() if name not in LATER}
+        await connection.execute(insert(requests).values(first))
+
+    await migrate(engine)
+
+    found = await rows(engine, f"SELECT chosen, {', '.join(LATER)} FROM requests")
+    assert found == [("small", None, None, None)]
+    noted = await rows(engine, "SELECT revision FROM schema_history ORDER BY revision")
+    assert [revision for (revision,) in noted] == list(schema.digests())
+    async with engine.connect() as connection:
+        assert await connection.run_sync(schema.differences) == []
+    await engine.dispose()
 
 
 async def test_migrating_again_notes_nothing_twice(database: AsyncEngine) -> None:

@@ -1,16 +1,20 @@
 """The real plugin without LiteLLM's proxy around it: what LiteLLM would call, the test calls."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from sqlalchemy import Table, select
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.serving import router
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
@@ -37,6 +41,9 @@ def deployment(
 
 METADATA = ("metadata", "litellm_metadata")
 DEPLOYMENTS = [deployment("small", 1e-7), deployment("large", 1e-5)]
+NUMBERS: defaultdict[Path, Iterator[int]] = defaultdict(lambda: count(25))
+"""The numbers of the requests in each folder, which are their ids: draws go by these, so a test
+draws the same each time. From 25 on the first six of a zoo try nothing."""
 
 
 @asynccontextmanager
@@ -72,7 +79,9 @@ async def running(
     plugin.parts.line_log.begin(await read_conversation_key(database))
     plugin.start()
     try:
-        yield plugin
+        with pytest.MonkeyPatch.context() as numbered:
+            numbered.setattr(router, "new_id", lambda: f"{next(NUMBERS[folder]):032x}")
+            yield plugin
     finally:  # else the connections of a test that fails fail others
         await plugin.close()
 
