@@ -7,7 +7,7 @@ shows (`inspecting/logged.py`), what is dropped without `store_text`, and `docs/
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from itertools import chain
@@ -23,6 +23,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from litellm_messplus.runtime.replacing import replace
 
 Facet = TypeVar("Facet")
 Found = TypeVar("Found")
@@ -147,7 +149,7 @@ def without_words(record: Facet) -> Facet:
         for name, may_quote in _words(type(record))
         if getattr(record, name) is not None and may_quote(record)
     }
-    return replace(record, **dropped) if dropped else record  # type: ignore[type-var]
+    return replace(record, **dropped) if dropped else record
 
 
 Read = Callable[[Any], tuple[Any, ...]]

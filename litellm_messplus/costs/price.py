@@ -127,6 +127,8 @@ class Price:
 
     def within(self, prompt_tokens: float) -> "Price":
         """Return the price, without tiers, of a prompt of ``prompt_tokens``."""
+        if not self.tiers:
+            return self
         found = self
         for tier in self.tiers:
             if prompt_tokens > tier.above:

@@ -8,7 +8,7 @@ import logging
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -23,6 +23,7 @@ from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.loading import version
+from litellm_messplus.runtime.replacing import replace
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot

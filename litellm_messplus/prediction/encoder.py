@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from litellm_messplus.runtime.once import once
 
 # The input of a model as the encoders see it: the turns in order, and the available tools.
 
@@ -34,12 +35,12 @@ class Conversation:
     attachments: int = 0
     asks_json: bool = False
 
-    @cached_property
+    @once
     def text(self) -> str:
         """The whole input of the model, in order: tools, then the turns, the system's first."""
-        return "\n".join([*self.tools, *(turn.text for turn in self.turns)])
+        return "\n".join([*self.tools, *[turn.text for turn in self.turns]])
 
-    @property
+    @once
     def last(self) -> str:
         """The text of the last turn, which is to be answered now."""
         return self.turns[-1].text if self.turns else ""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Vector
 from litellm_messplus.prediction.surface import WIDTH, Surface, ramps
+from litellm_messplus.runtime.once import once
 
 # Features as the heads of `adaptive` take them: of unit length, and limited in number.
 #
@@ -97,7 +98,7 @@ class Prompt:
         """Whether any of it is known."""
         return self.features is not None or self.surface is not None
 
-    @cached_property
+    @once
     def ramps(self) -> Vector | None:
         """The ramps, of shape (WIDTH,). Raises ValueError for an invalid surface."""
         return None if self.surface is None else ramps(self.surface)

@@ -226,6 +226,11 @@ def may_filter_by_tags(
         return False
     if _settings(router).enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
         return True
+    return name_tags(deployments)
+
+
+def name_tags(deployments: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether one of the deployments switches LiteLLM's filter by tags on or off."""
     return any(TAG_FILTERING in (each.get("model_info") or ()) for each in deployments)
 
 

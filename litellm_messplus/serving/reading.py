@@ -12,7 +12,7 @@ from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.deployments.deployment import Deployment, candidate_of
+from litellm_messplus.serving.deployments.deployment import Deployment, group
 from litellm_messplus.serving.deployments.gates import Admission, Gates, Needs
 from litellm_messplus.serving.deployments.metering import PromptTokens
 from litellm_messplus.serving.surfaces.request import IncomingRequest, may_act
@@ -47,12 +47,13 @@ def service_level(zoo: Zoo, metadata: Mapping[str, Any], counters: Counters) -> 
 
 
 def _named(metadata: object) -> str | None:
-    found = metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
+    found = metadata.get(NAME_KEY) if metadata and isinstance(metadata, Mapping) else None
     return None if found is None else str(found)
 
 
 # Reading a request while it waits.
 
+NONE = frozenset[str]()
 FEATURES_SHARE = 0.8
 """Share of the deadline spent waiting for features. The rest is for a busy event loop, and for the
 decision."""
@@ -112,25 +113,23 @@ class RequestReader:
     async def read(self, intake: Intake) -> ReadRequest:
         """Read a request. Any candidate with a healthy deployment that can take it may serve it;
         if there are none, all may, since a retry may find a deployment after all."""
-        started = time.perf_counter()
         zoo, request, deployments = intake.zoo, intake.request, intake.deployments
+        waiting = time.perf_counter()
         conversation = request.conversation
         length = len(conversation.text)
-        waiting = time.perf_counter()
-        allowed = FEATURES_SHARE * self._deadline_seconds - (waiting - started)
+        allowed = FEATURES_SHARE * self._deadline_seconds
         encoding = await self._features.features(conversation, allowed)
         encode_seconds = time.perf_counter() - waiting
         needs = self._gates.needs(request) if zoo.settings.gates else None
         admission = await self._gates.admit(zoo, request, needs, deployments)
         there = frozenset(zoo.present)
-        healthy = there.intersection(map(candidate_of, deployments))
-        able = there.intersection(admission.eligible or ()) or healthy
+        able = there & (admission.eligible or NONE) or there & group(deployments).candidates
         question = Question(
             intake.request_id,
             intake.level,
             Prompt(None if encoding is None else encoding.features, read_surface(conversation)),
             length,
-            tuple(name for name in zoo.present if name in able or not able),
+            tuple([name for name in zoo.present if name in able or not able]),
             request.most_completion_tokens,
             self._prompt_tokens.count(zoo.name, conversation),
             is_gated=admission.eligible is not None,

@@ -117,7 +117,7 @@ def documented(module: str) -> Iterator[tuple[Documented, str]]:
 
 def is_property(node: Documented) -> bool:
     names = [ast.unparse(decorator) for decorator in node.decorator_list]
-    return any(name.split(".")[-1] in ("property", "cached_property") for name in names)
+    return any(name.split(".")[-1] in ("property", "cached_property", "once") for name in names)
 
 
 def begins_well(node: Documented, word: str) -> bool:

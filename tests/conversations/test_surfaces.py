@@ -12,7 +12,6 @@ from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.identity import (
     answer_as_asked,
-    ids_given,
     ids_in,
     session_named,
 )
@@ -108,13 +107,13 @@ def test_an_answer_tells_which_of_two_conversations_goes_on(
     answer: Any, following: list[Any], ids: tuple[str, ...]
 ) -> None:
     """By its words alone; its ids are those in the next prompt."""
-    assert ids_given(answer) == ids_in(following) == ids
+    assert answer_as_asked(answer)[1] == ids_in(following) == ids
     lines = Lines(b"a key")
     first = [
         lines.find(Asked(name, "zoo", "key", read_conversation([QUESTION])), 0.0)
         for name in ("one", "other")
     ]
-    lines.ended(first[0], "d", answer=answer_as_asked(answer))
+    lines.ended(first[0], "d", answer=answer_as_asked(answer)[0])
     lines.ended(first[1], "d", answer="something else")
     place = lines.find(Asked("next", "zoo", "key", read_conversation(following)), 0.0)
     assert place.joined is Joined.PREFIX
@@ -122,7 +121,8 @@ def test_an_answer_tells_which_of_two_conversations_goes_on(
 
 
 def test_a_text_completion_has_words_and_no_ids() -> None:
-    assert (answer_as_asked(TEXT).strip(), ids_given(TEXT), ids_in("A prompt")) == ("Done.", (), ())
+    answer, given = answer_as_asked(TEXT)
+    assert (answer.strip(), given, ids_in("A prompt")) == ("Done.", (), ())
 
 
 MANY = [{"role": "tool", "tool_call_id": f"call_{number}"} for number in range(200)]
@@ -147,7 +147,7 @@ def test_clients_send_what_they_like(prompt: object, ids: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("answer", [None, {}, {"choices": []}, {"content": "words"}], ids=repr)
 def test_an_answer_of_no_surface_is_empty(answer: object) -> None:
-    assert (ids_given(answer), answer_as_asked(answer)) == ((), "")
+    assert answer_as_asked(answer) == ("", ())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import litellm
 
@@ -60,6 +61,67 @@ def place_of(deployment: Deployment) -> str:
     return f"model_list, {name} ({model})"
 
 
+# The healthy deployments of a request, read once for as long as LiteLLM shows the same ones.
+
+GROUPS = 64
+"""Lists of deployments that are kept: a zoo has one more while a deployment is in cooldown."""
+VLLM = "hosted_vllm/"
+"""Prefix of LiteLLM's name of a model that a vLLM server serves."""
+
+
+class Known(NamedTuple):
+    """A deployment as it is read: its id, its candidate, the user's own `order`, and whether a
+    vLLM server serves it."""
+
+    deployment: Deployment
+    identity: str
+    candidate: str
+    order: int
+    is_vllm: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Deployments that LiteLLM shows together: each as read, their candidates, and whether all are
+    a team's."""
+
+    members: tuple[Known, ...]
+    candidates: frozenset[str]
+    is_a_teams: bool
+
+
+_groups: dict[tuple[int, ...], Group] = {}
+
+
+def group(deployments: Sequence[Deployment]) -> Group:
+    """Look up a list of deployments by its objects: LiteLLM replaces the object of an edited one,
+    and these are kept, so that no other gets its identity."""
+    key = tuple(map(id, deployments))
+    try:
+        return _groups[key]
+    except KeyError:
+        pass
+    if len(_groups) >= GROUPS:
+        _groups.clear()
+    found = _groups[key] = _group(deployments)
+    return found
+
+
+def _group(deployments: Sequence[Deployment]) -> Group:
+    members = tuple(
+        Known(
+            each,
+            deployment_id(each),
+            candidate_of(each),
+            _user_order(each),
+            str(each["litellm_params"].get("model", "")).startswith(VLLM),
+        )
+        for each in deployments
+    )
+    candidates = frozenset(each.candidate for each in members)
+    return Group(members, candidates, all(map(is_a_teams, deployments)))
+
+
 # A decision in the form of LiteLLM's router: copies of the deployments with an `order`.
 #
 # The deployments are ranked, not narrowed: the filters that LiteLLM runs after ours (tags, context
@@ -81,20 +143,18 @@ def ranked(
     ``tried`` and ``barred`` hold deployment ids. Candidates outside the ranking stay behind the
     ranked ones.
     """
-    place = {candidate: rank for rank, candidate in enumerate(ranking, start=1)}
-    orders = [_user_order(deployment) for deployment in deployments] if barred else [0]
-    behind = max(orders) - min(orders) + 1
-    return [
-        _with_order(
-            deployment,
-            (_user_order(deployment) + (behind if deployment_id(deployment) in barred else 0))
-            * 2
-            * RANKS
-            + (RANKS if deployment_id(deployment) in tried else 0)
-            + place.get(candidate_of(deployment), len(place) + 1),
-        )
-        for deployment in deployments
-    ]
+    members = group(deployments).members
+    last = len(ranking) + 1
+    orders = [each.order for each in members] if barred else [0]
+    behind = max(orders) - min(orders) + 1 if barred else 0
+    found = []
+    for deployment, identity, candidate, order, _ in members:
+        own = order + behind if identity in barred else order
+        rank = ranking.index(candidate) + 1 if candidate in ranking else last
+        order = own * 2 * RANKS + (RANKS if identity in tried else 0) + rank
+        params = {**deployment["litellm_params"], "order": order}
+        found.append({**deployment, "litellm_params": params})
+    return found
 
 
 def led_by(ranked: Sequence[Deployment], identity: str) -> list[Deployment]:

@@ -13,7 +13,7 @@ import marshal
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import litellm
 
@@ -28,9 +28,12 @@ from litellm_messplus.serving.deployments.capabilities import (
     Stated,
 )
 from litellm_messplus.serving.deployments.deployment import (
+    GROUPS,
     Deployment,
+    Group,
     candidate_of,
     deployment_id,
+    group,
     place_of,
 )
 from litellm_messplus.serving.litellm_seam import (
@@ -38,6 +41,7 @@ from litellm_messplus.serving.litellm_seam import (
     counted_tokens,
     kept_by_tags,
     may_filter_by_tags,
+    name_tags,
     running_router,
 )
 from litellm_messplus.serving.surfaces.request import IncomingRequest
@@ -103,6 +107,7 @@ class Gates:
         self._clock = clock
         self._capabilities = Capabilities()
         self._refusals = Refusals()
+        self._narrow: dict[Group, Narrow] = {}
 
     def needs(self, request: IncomingRequest) -> Needs:
         """Read the needs of a request."""
@@ -175,11 +180,17 @@ class Gates:
     ) -> bool:
         """Return whether every deployment takes the request, as for most requests, which then skip
         the check of each."""
-        required, router = needs.requirements, self._router()
-        return (
-            required.are_words_alone
-            and not may_filter_by_tags(router, deployments, request.kwargs)
-            and _fit(needs, [self._capabilities.of(each, router) for each in deployments])
+        if not needs.requirements.are_words_alone:
+            return False
+        router, shown = self._router(), group(deployments)
+        narrow = self._narrow.get(shown)
+        if narrow is None:
+            if len(self._narrow) >= GROUPS:
+                self._narrow.clear()
+            stated = [self._capabilities.of(each, router) for each in deployments]
+            narrow = self._narrow[shown] = _narrow(deployments, stated)
+        return not (narrow.is_tagged or may_filter_by_tags(router, (), request.kwargs)) and _fit(
+            needs, narrow.stated
         )
 
     async def _admit(
@@ -247,13 +258,24 @@ class Gates:
         return needs.tokens
 
 
+class Narrow(NamedTuple):
+    """The deployments that keep requests of words alone from a group: those of the narrowest
+    context window, none if none is stated, and whether any has a filter by tags of its own."""
+
+    stated: Sequence[Stated]
+    is_tagged: bool
+
+
+def _narrow(deployments: Sequence[Deployment], stated: Sequence[Stated]) -> Narrow:
+    windows = [each for each in stated if each.window is not None]
+    narrowest = sorted(windows, key=lambda each: each.window or 0)[:1]
+    return Narrow(narrowest, name_tags(deployments))
+
+
 def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:
     """Return whether the upper bound on the prompt's tokens fits every context window."""
     answer_tokens = needs.requirements.answer_tokens
-    return all(
-        each.window is None or fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES
-        for each in stated
-    )
+    return all(fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES for each in stated)
 
 
 def _largest_alone(
@@ -279,6 +301,8 @@ def _most_tokens(request: IncomingRequest) -> int:
     conversation = request.conversation
     text = conversation.text
     words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    if request.plain is not None:
+        return words + TOKENS_BESIDE * (len(conversation.turns) + 1)
     given = (request.kwargs.get(name) for name in request.surface.tools)
     described = sum(_bytes_of(tools) for tools in given if tools)
     attached = TOKENS_ATTACHED * (conversation.images + conversation.attachments)

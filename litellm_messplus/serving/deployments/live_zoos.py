@@ -20,9 +20,10 @@ from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
+    Group,
     candidate_of,
     deployment_id,
-    is_a_teams,
+    group,
     members,
 )
 from litellm_messplus.serving.deployments.index import DeploymentIndex
@@ -126,6 +127,7 @@ class LiveZoos:
         self._clock = clock
         self._reports = {name: Reports() for name in engines}
         self._seen: list[Deployment] = []
+        self._noticed: dict[str, Group] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
         self._unpriced: set[tuple[str, str]] = set()
         self._due = asyncio.Event()
@@ -137,7 +139,11 @@ class LiveZoos:
     def notice(self, engine: Engine, deployments: Sequence[Deployment]) -> None:
         """Look at the deployments of a request; if one is new or has changed, look at all, and
         report soon."""
-        if not self._index.see(engine.zoo.name, deployments, engine.zoo.settings):
+        name, shown = engine.zoo.name, group(deployments)
+        if self._noticed.get(name) is shown:
+            return
+        self._noticed[name] = shown
+        if not self._index.see(name, deployments, engine.zoo.settings):
             return
         try:
             self._look()
@@ -150,13 +156,14 @@ class LiveZoos:
         zoo = engine.zoo
         if not deployments:
             return False
-        if zoo.settings.teams is TeamModels.PASS and all(map(is_a_teams, deployments)):
+        shown = group(deployments)
+        if shown.is_a_teams and zoo.settings.teams is TeamModels.PASS:
             self._counters.add("team_requests")
             return True
         if zoo.is_waiting:
             self._counters.add("zoos_waiting")
             return True
-        if not any(candidate_of(each) in zoo.present for each in deployments):
+        if shown.candidates.isdisjoint(zoo.present):
             self._counters.add("candidates_unknown")
             return True
         return False
@@ -184,6 +191,7 @@ class LiveZoos:
         if is_as_before and groups == self._groups:
             return
         self._seen, self._groups = list(found), groups
+        self._noticed.clear()
         for name, engine in self._engines.items():
             own = members(name, engine.zoo.settings, self._seen, groups)
             self._index.see(name, own, engine.zoo.settings)

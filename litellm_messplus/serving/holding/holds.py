@@ -7,7 +7,7 @@ read from the log (`line_log.py`) and from a file shared by the workers of a mac
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -37,11 +37,11 @@ from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.replacing import replace
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
-    candidate_of,
-    deployment_id,
+    group,
     led_by,
     only,
     pinned,
@@ -51,7 +51,6 @@ from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
 from litellm_messplus.serving.surfaces.answers import plain_response_id, read_usage
 from litellm_messplus.serving.surfaces.identity import (
     answer_as_asked,
-    ids_given,
     ids_in,
     session_named,
 )
@@ -134,10 +133,6 @@ class Standing:
             self.place.line.went_up = True
         follows = self.pin is not None and choice.decision.chosen == self.pin.candidate
         return self.pin if follows else None
-
-
-VLLM = "hosted_vllm/"
-"""Prefix of LiteLLM's name of a model that a vLLM server serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +249,7 @@ class Holds:
         # A stream may have failed over after its headers; a client that has left got none.
         if deployment and line.deployment != deployment and line.tip == place.prompt:
             self._called(lines, place, record.zoo, deployment)
-        answer, given = answer_as_asked(response), ids_given(response)
+        answer, given = answer_as_asked(response)
         ids = given if call.response_id is None else (*given, call.response_id)
         known = self._zoos[record.zoo]
         price = known.engine.zoo.prices.get(call.candidate or "")
@@ -342,9 +337,8 @@ class Holds:
         """Collect the deployments that can take the request, with their candidates; note for all of
         them how long they keep their cache."""
         able = {}
-        for each in deployments:
-            identity, candidate = deployment_id(each), candidate_of(each)
-            if str(each["litellm_params"].get("model", "")).startswith(VLLM):
+        for _, identity, candidate, _, is_vllm in group(deployments).members:
+            if is_vllm:
                 self._seconds.setdefault(identity, VLLM_SECONDS)
             if identity not in barred and candidate in candidates:
                 able[identity] = candidate

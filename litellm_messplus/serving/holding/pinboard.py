@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct
@@ -28,6 +28,7 @@ from sqlalchemy import URL
 
 from litellm_messplus.conversations.digests import DIGEST
 from litellm_messplus.conversations.lines import UNUSED_SECONDS
+from litellm_messplus.runtime.replacing import replace
 
 BUCKETS, WAYS = 4_096, 4
 """Number of buckets, and of pins in each. A prompt has one bucket, whose oldest pin is replaced."""

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import litellm
@@ -39,11 +40,11 @@ def usage(response: object) -> object:
 
 def text(response: object) -> str:
     """Return the text of an answer: of its first choice, or of its content blocks in order."""
-    response = whole(response)
     choices = field(response, "choices")
     if choices:
         message = field(choices[0], "message")
         return str(field(message, "content") or field(choices[0], "text") or "")
+    response = whole(response)
     blocks = field(response, "output") or field(response, "content") or []
     said = [block for block in blocks if field(block, "type") != "reasoning"]
     return "".join(_block_text(block) for block in said)
@@ -63,9 +64,17 @@ def _block_text(block: object) -> str:
 
 def field(value: object, name: str) -> Any:
     """Read a field of a mapping or an object; None if it is missing."""
-    if isinstance(value, Mapping):
-        return value.get(name)
+    if value is None:
+        return None
+    kind: Any = value.__class__
+    if kind is dict or _is_mapping(kind):
+        return value.get(name)  # type: ignore[attr-defined]
     return getattr(value, name, None)
+
+
+@cache
+def _is_mapping(kind: type) -> bool:
+    return issubclass(kind, Mapping)
 
 
 # Whether an answer is from LiteLLM's response cache, and which answer it repeats.
@@ -203,22 +212,24 @@ def read_usage(reported: object) -> Usage | None:
 
     Raises AbsurdUsageError for numbers that no call can have used.
     """
-    prompt = _first(reported, "prompt_tokens", "input_tokens")
-    completion = _first(reported, "completion_tokens", "output_tokens")
-    read = field(reported, "prompt_tokens_details") or field(reported, "input_tokens_details")
-    answered = field(reported, "completion_tokens_details") or field(
-        reported, "output_tokens_details"
-    )
-    cached = _tokens(field(read, "cached_tokens"))
-    written = _first(read, *WRITTEN) or _first(reported, "cache_creation_input_tokens")
-    if _is_anthropic(reported):  # whose prompt tokens exclude cached and written ones
-        cached = _tokens(field(reported, "cache_read_input_tokens"))
+    told: Told = reported.get if isinstance(reported, dict) else partial(field, reported)
+    prompt = _first(told, "prompt_tokens", "input_tokens")
+    completion = _first(told, "completion_tokens", "output_tokens")
+    read = told("prompt_tokens_details") or told("input_tokens_details")
+    answered = told("completion_tokens_details") or told("output_tokens_details")
+    cached = 0 if read is None else _tokens(field(read, "cached_tokens"))
+    written = 0 if read is None else _first(partial(field, read), *WRITTEN)
+    written = written or _first(told, "cache_creation_input_tokens")
+    if _is_anthropic(told):  # whose prompt tokens exclude cached and written ones
+        cached = _tokens(told("cache_read_input_tokens"))
         prompt += cached + written
     if not prompt and not completion:
         return None
+    if not (cached or written or answered):
+        return Usage(prompt, completion)
     cached = min(cached, prompt)
     written = min(written, prompt - cached)
-    details = field(read, "cache_creation_token_details") or field(reported, "cache_creation")
+    details = field(read, "cache_creation_token_details") or told("cache_creation")
     return Usage(
         prompt,
         completion,
@@ -239,17 +250,25 @@ def counted_usage(prompt_characters: int, answer: str) -> Usage | None:
     return Usage(math.ceil(prompt_characters / CHARACTERS_PER_TOKEN), int(written), is_counted=True)
 
 
-def _is_anthropic(reported: object) -> bool:
+Told = Callable[[str], Any]
+"""The reader of a field by its name."""
+
+
+def _is_anthropic(told: Told) -> bool:
     """Detect Anthropic's usage, whose keys are those of the Responses API without the details."""
     return (
-        field(reported, "input_tokens") is not None
-        and field(reported, "prompt_tokens") is None
-        and field(reported, "input_tokens_details") is None
+        told("input_tokens") is not None
+        and told("prompt_tokens") is None
+        and told("input_tokens_details") is None
     )
 
 
-def _first(reported: object, *names: str) -> int:
-    return next((tokens for name in names if (tokens := _tokens(field(reported, name)))), 0)
+def _first(told: Told, *names: str) -> int:
+    for name in names:
+        tokens = _tokens(told(name))
+        if tokens:
+            return tokens
+    return 0
 
 
 def _tokens(value: Any) -> int:

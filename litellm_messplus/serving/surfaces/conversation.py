@@ -55,6 +55,26 @@ def read_conversation(
     )
 
 
+PLAIN = frozenset({"role", "content"})
+PLAIN_ROLES = frozenset({"system", "developer", "user", "assistant"})
+
+
+def plain_turns(messages: Any) -> tuple[Turn, ...] | None:
+    """Read messages that are a role and one text each, as most are; None if any is not."""
+    if messages.__class__ is not list:
+        return None
+    turns = []
+    for message in messages:
+        if message.__class__ is not dict or message.keys() != PLAIN:
+            return None
+        role, text = message["role"], message["content"]
+        if text.__class__ is not str or role.__class__ is not str or role not in PLAIN_ROLES:
+            return None
+        if text:
+            turns.append(Turn(role, text))
+    return tuple(turns)
+
+
 def attached_parts(content: object, depth: int = DEEPEST) -> Iterator[Mapping[str, Any]]:
     """Yield all images and other attachments, at any level of messages and parts."""
     if isinstance(content, str) or depth == 0:
@@ -144,7 +164,9 @@ def _items(content: object) -> Sequence[object]:
 
 
 def _is_list(content: object) -> bool:
-    return isinstance(content, Sequence) and not isinstance(content, str | bytes)
+    if content.__class__ in (list, dict, str):  # as nearly all are
+        return content.__class__ is list
+    return isinstance(content, Sequence) and not isinstance(content, bytes | str)
 
 
 def _is_message(item: Mapping[str, Any]) -> bool:

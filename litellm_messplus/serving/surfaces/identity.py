@@ -6,7 +6,7 @@ from typing import Any
 
 from litellm_messplus.conversations.lines import IDS
 from litellm_messplus.records import Asker, Names
-from litellm_messplus.serving.surfaces.answers import field
+from litellm_messplus.serving.surfaces.answers import field, whole
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.store.rows import storable
@@ -42,21 +42,24 @@ def ids_in(prompt: object) -> tuple[str, ...]:
     return tuple(reversed(list(found)))[-IDS:]
 
 
-def ids_given(response: object) -> tuple[str, ...]:
-    """Collect the ids of the tool calls in an answer."""
-    return tuple(name for item in _answer(response) for name in _ids(item))
-
-
-def answer_as_asked(response: object) -> str:
+def answer_as_asked(response: object) -> tuple[str, tuple[str, ...]]:
     """Write the answer, with its tool calls, as the next prompt will hold it: the text that
-    distinguishes a conversation from others with the same question."""
-    read = read_conversation(_answer(response))
-    return "\n".join(turn.text for turn in read.turns)
+    distinguishes a conversation from others with the same question. Return the calls' ids too."""
+    choices = field(response, "choices")
+    message = field(choices[0], "message") if choices else None
+    words = field(message, "content")
+    if isinstance(words, str) and not (
+        field(message, "tool_calls") or field(message, "function_call")
+    ):
+        return words, ()
+    items = _answer(response)
+    text = "\n".join(turn.text for turn in read_conversation(items).turns)
+    return text, tuple(name for item in items for name in _ids(item))
 
 
 def _answer(response: object) -> list[Any]:
     """Convert an answer to the messages, or the items, that a client will send back."""
-    response = field(response, "response") or response  # the last event of a responses stream
+    response = whole(response)  # the last event of a responses stream
     choices = field(response, "choices")
     if choices:
         message = field(choices[0], "message")
@@ -150,7 +153,7 @@ def _name(found: object) -> str | None:
 
 def _tags(found: object) -> tuple[str, ...] | None:
     """Take the tags in order, without duplicates."""
-    if not isinstance(found, Sequence) or isinstance(found, str):
+    if found is None or not isinstance(found, Sequence) or isinstance(found, str):
         return None
     plain = (storable(tag[:LONGEST_TAG]) for tag in found[:MOST_TAGS] if isinstance(tag, str))
     return tuple(dict.fromkeys(filter(None, plain))) or None

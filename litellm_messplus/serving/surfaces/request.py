@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.runtime.once import once
 from litellm_messplus.serving import litellm_seam
-from litellm_messplus.serving.surfaces.conversation import read_conversation
+from litellm_messplus.serving.surfaces.conversation import plain_turns, read_conversation
 from litellm_messplus.serving.surfaces.surface import (
     MESSAGES,
     OWN_METADATA,
     PLAIN_METADATA,
+    SERVERS_OWN,
     SURFACES,
     Surface,
 )
@@ -59,7 +60,7 @@ class IncomingRequest:
     def is_stream(self) -> bool:
         return bool(self.kwargs.get("stream"))
 
-    @property
+    @once
     def key_hash(self) -> str | None:
         return _key_hash(self.metadata)
 
@@ -72,23 +73,36 @@ class IncomingRequest:
     def client_metadata(self) -> Mapping[str, Any]:
         """Metadata that the client sent as `metadata`, which may go upstream, or as
         `litellm_metadata`, which never does. Includes LiteLLM's own."""
-        found = self.kwargs.get("metadata") if self.surface.has_client_metadata else None
+        if not self.surface.has_client_metadata:
+            return self.metadata
+        found = self.kwargs.get("metadata")
         return {**self.metadata, **found} if isinstance(found, Mapping) else self.metadata
 
     @property
     def most_completion_tokens(self) -> float:
         """The most tokens of the answer, all choices together; infinite without a limit. The
         smaller of two limits counts."""
+        if self.kwargs.keys().isdisjoint(self.surface.limits):
+            return math.inf
         limits = [_count(self.kwargs.get(name)) for name in self.surface.limits]
         given = [limit for limit in limits if limit is not None]
         choices = _count(self.kwargs.get("n")) or 1
         return float(min(given) * choices) if given else math.inf
 
-    @cached_property
+    @once
+    def plain(self) -> tuple[Turn, ...] | None:
+        """The turns of a request that is words alone: one text a message, and no argument that asks
+        for more than an answer; None for any other."""
+        is_plain = self.kwargs.keys().isdisjoint(self.surface.asking)
+        return plain_turns(self.prompt) if is_plain else None
+
+    @once
     def conversation(self) -> Conversation:
         """The prompt as the model sees it, on any surface. It is read once: every request waits for
         it."""
         given, surface = self.kwargs, self.surface
+        if self.plain is not None:
+            return Conversation(self.plain)
         return read_conversation(
             given.get(surface.prompt) if self.messages is None else self.messages,
             given.get(surface.system) if surface.system else None,
@@ -156,13 +170,11 @@ def _count(value: object) -> int | None:
 RUN_BY_CLIENT = frozenset({"function", "custom"})
 """Types of tools that the client runs upon the answer. Any other may run elsewhere, as may an
 unknown one."""
-SERVERS_OWN = ("mcp_servers", "web_search_options", "container", "conversation")
-"""Arguments by which a provider searches, calls other servers, runs code, or stores the turn."""
 
 
 def may_act(request: IncomingRequest) -> bool:
     """Tell whether a second call of a request could repeat a side effect."""
-    return any(map(_acts, _given(request)))
+    return request.plain is None and any(map(_acts, _given(request)))
 
 
 def _given(request: IncomingRequest) -> Iterator[Mapping[str, Any]]:

@@ -48,6 +48,8 @@ class Requirements:
 
 def read_requirements(request: IncomingRequest) -> Requirements:
     """Read the requirements of a request."""
+    if request.plain is not None:
+        return Requirements(answer_tokens=_answer_tokens(request))
     given = request.kwargs
     region = given.get("allowed_model_region")
     return Requirements(
@@ -161,6 +163,8 @@ def _asks_to_reason(given: Mapping[str, Any]) -> bool:
 
 def _answer_tokens(request: IncomingRequest) -> int:
     """Return the token limit of one choice: each has the context to itself."""
+    if request.kwargs.keys().isdisjoint(request.surface.limits):
+        return 0
     limits = (request.kwargs.get(name) for name in request.surface.limits)
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
     return min(known, default=0)

@@ -54,10 +54,16 @@ SHORTEST = 24
 """Least characters of a question that counts as asked again: `go on` does not."""
 RECENT_ITEMS = 64
 """Newest items that are searched for calls and questions."""
+ASKED_TWICE = 2
+"""Least questions in words alone that show anything."""
+NO_SIGNS = Signs()
 
 
 def read_signs(request: IncomingRequest) -> Signs:
     """Read the signs in a request of any surface."""
+    plain = request.plain
+    if plain is not None and len([turn for turn in plain if turn.role == "user"]) < ASKED_TWICE:
+        return NO_SIGNS
     earlier = request.continues
     items = _items(request.prompt)
     is_in_loop = bool(items) and _answers_a_call(items[-1])

@@ -5,15 +5,23 @@ To route another API, add its record to `SURFACES`, and nothing else.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from litellm_messplus.labels.source import Answer
 from litellm_messplus.serving.surfaces import answers
 
 PLAIN_METADATA, OWN_METADATA = "metadata", "litellm_metadata"
 MESSAGES = "messages"
+SERVERS_OWN = ("mcp_servers", "web_search_options", "container", "conversation")
+"""Arguments by which a provider searches, calls other servers, runs code, or stores the turn."""
+ASKING = frozenset(
+    {*SERVERS_OWN, "prompt", "extra_body", "n", "allowed_model_region", "response_format"}
+    | {"thinking", "reasoning", "reasoning_effort", "parallel_tool_calls"}
+)
+"""Arguments of any surface that ask for more than an answer to the prompt."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surface:
     """An API of LiteLLM, by its ``call_type``.
 
@@ -37,6 +45,12 @@ class Surface:
     text: Callable[[object], str] = answers.text
     said: Callable[[object], Answer] = answers.read_answer
     used: Callable[[object], object] = answers.usage
+
+    @cached_property
+    def asking(self) -> frozenset[str]:
+        """The arguments that ask for more than an answer to the prompt."""
+        more = (self.system, self.continues)
+        return ASKING.union(self.parameters, filter(None, more)) - {self.prompt}
 
     @property
     def parameters(self) -> tuple[str, ...]:
