@@ -94,11 +94,11 @@ def asked(number: int, characters: int) -> list[dict[str, Any]]:
 def teach(engine: Engine, lessons: int) -> None:
     """Teach each model in turn, on prompts of 1 to 40 numbers: later models in the zoo are more
     capable."""
-    models = engine.zoo.candidates
+    models, encoder = engine.zoo.candidates, HashedNgrams()
     for number in range(lessons):
         length, place = 1 + number * 7 % 40, number % len(models)
         asked = Conversation.of_text("sort " + "17 " * length)
-        features = engine.encoder.encode([engine.encoder.read(asked)])[0]
+        features = encoder.encode([encoder.read(asked)])[0]
         example = Example(
             f"taught-{number}",
             engine.encoder.name,

@@ -16,7 +16,7 @@ from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.deciding.expectations import Expectations, limits_of, use_of
-from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.encoder import EncoderFacts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
@@ -38,6 +38,7 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.limits import logged
 from litellm_messplus.state.policy import build_policy
+from litellm_messplus.state.published import View, load_view
 from litellm_messplus.state.verdict import Rule
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
@@ -112,10 +113,11 @@ class Engine:
     ``price_factors`` is set from outside if prices are measured: the factor on a candidate's price,
     by default 1. So is ``usual_parts``: the cost of its calls as a part of that without a prompt
     cache. Neither is part of the fold, nor are the prices of ``reprice``. ``zoo`` has the
-    candidates that are logged so far.
+    candidates that are logged so far. An engine that never ``decides`` only folds.
     """
 
-    def __init__(self, zoo: Zoo, encoder: Encoder, seed: int) -> None:
+    def __init__(self, zoo: Zoo, encoder: EncoderFacts, seed: int, *, decides: bool = True) -> None:
+        self._decides = decides
         self.zoo = zoo
         self._configured = zoo
         self._prices: dict[str, Price] = {}
@@ -133,6 +135,19 @@ class Engine:
         """Replace the state by the fold of the log up to ``as_of``, and continue from it."""
         self.state, self.as_of = state, as_of
         self._see_zoo()
+
+    def see(self, view: View, as_of: int, deciders: int) -> None:
+        """Decide from a published state from now on, which is the fold of the log up to ``as_of``,
+        as one of so many ``deciders``."""
+        version, catalog = self.state.use.version, self.state.catalog.plain()
+        load_view(self.state, view)
+        self.as_of, self.deciders = as_of, deciders
+        if self.state.catalog.plain() == catalog:
+            self.expectations.calls_changed()
+        else:
+            self._see_zoo()
+        if self.state.use.version != version:
+            self.expectations.prompts_changed(self._usual_factors())
 
     def reprice(self, prices: Mapping[str, Price]) -> None:
         """Decide by these prices from now on, for the candidates that have one."""
@@ -307,11 +322,11 @@ class Engine:
             self.forget(entry.request_id)
         version = self.state.use.version
         self.state.apply(entry)
-        if isinstance(entry, Settled | Taught):
+        if isinstance(entry, Settled | Taught) and self._decides:
             self.expectations.calls_changed()
         if isinstance(entry, CandidateChanged) or self._is_unsettled:
             self._see_zoo()
-        if self.state.use.version != version:  # not while a request waits for it
+        if self.state.use.version != version and self._decides:  # not while a request waits for it
             self.expectations.prompts_changed(self._usual_factors())
 
     def _usual_factors(self) -> Mapping[str, float]:

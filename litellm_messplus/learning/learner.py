@@ -91,7 +91,7 @@ class Learner:
         """Stop listening; if everything is written, save snapshots."""
         await self._following.close()
         if is_written:
-            await self._save_snapshots()
+            await self.save_snapshots()
 
     async def append(
         self, records: Sequence[Record], *, is_durable: bool = False, also: Also | None = None
@@ -206,9 +206,9 @@ class Learner:
 
     async def _save_due_snapshots(self) -> None:
         if self.position - self._snapshot_position >= self._snapshot_every:
-            await self._save_snapshots()
+            await self.save_snapshots()
 
-    async def _save_snapshots(self) -> None:
+    async def save_snapshots(self) -> None:
         """Save a snapshot of every zoo, as of now."""
         position = self.position
         for engine in self._engines.values():

@@ -86,8 +86,8 @@ FeatureRows = NDArray[np.float32]
 """Vectors of several texts, shape (texts, dimension)."""
 
 
-class Encoder(Protocol):
-    """A deterministic encoder: the log keeps the features, and not the text that they came from.
+class EncoderFacts(Protocol):
+    """The facts about an encoder that learning from its features needs.
 
     ``name`` (at most 255 characters) changes whenever the meaning of the features does: features
     logged under another name are not learned from. ``is_fast`` states that encoding takes well
@@ -98,6 +98,10 @@ class Encoder(Protocol):
     name: str
     dimension: int
     is_fast: bool
+
+
+class Encoder(EncoderFacts, Protocol):
+    """A deterministic encoder: the log keeps the features, and not the text that they came from."""
 
     def read(self, conversation: Conversation) -> str:
         """Return the text to encode: shortened to the encoder's limit, the last turn whole whenever

@@ -144,7 +144,14 @@ class RecentPrompts:
             setattr(self, name, arrays[f"recent_{name}"].copy())
         self.ramps[self.is_seen] = ramps(self.numbers[self.is_seen])
 
+    def load_view(self, counts: Sequence[int], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Show the predictions of the prompts that gave this view, without the prompts."""
+        self.added, self.labels, self.version = counts
+        for name in _VIEW:
+            setattr(self, name, arrays[f"recent_{name}"])
 
+
+_VIEW = ("offsets", "means", "satisfaction", "hope")
 _ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "hope")
 
 
@@ -258,6 +265,22 @@ class Predictor:
         self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
         self.heads.load(arrays)
         self.recent.load(plain["recent"], arrays)
+        self._refresh()
+
+    def view(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what predictions need of ``plain`` and ``arrays``."""
+        recent = self.recent
+        means = np.array([_numbers(mean) for mean in self.means])
+        shown = {f"recent_{name}": getattr(recent, name) for name in _VIEW}
+        counts = [recent.added, recent.labels, recent.version]
+        return {"recent": counts}, {"means": means, **self.heads.view(), **shown}
+
+    def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Predict as the predictor of the same candidates did that gave this ``view``; it cannot
+        learn from here."""
+        self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
+        self.heads.load_view(arrays)
+        self.recent.load_view(plain["recent"], arrays)
         self._refresh()
 
     def _base(self, place: int) -> float:

@@ -191,6 +191,20 @@ class PromptHeads:
         self.trust.load(arrays["losses"])
         self._combine()
 
+    def view(self) -> dict[str, NDArray[Any]]:
+        """Return what predictions need of ``arrays``: no covariance."""
+        means = {f"mean_{place}": each.mean for place, each in enumerate(self._beliefs)}
+        average = {f"average_{name}": array for name, array in self.average.arrays().items()}
+        return {**means, **average, "losses": self.trust.losses}
+
+    def load_view(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Predict as the heads did that gave this ``view``; they cannot learn from here."""
+        for place, belief in enumerate(self._beliefs):
+            belief.mean = arrays[f"mean_{place}"]
+        self.average.load({name: arrays[f"average_{name}"] for name in self.average.arrays()})
+        self.trust.load(arrays["losses"])
+        self._combine()
+
     @property
     def _beliefs(self) -> Sequence[Belief]:
         return [self.words, *(belief for reader in self.readers for belief in reader.beliefs)]
@@ -301,6 +315,19 @@ class LengthHeads:
             belief.load(arrays[f"length_{place}"])
         self.average.load({name: arrays[f"length_{name}"] for name in self.average.arrays()})
         self.noise = arrays["length_noise"].copy()
+        self._combine()
+
+    def view(self) -> dict[str, NDArray[Any]]:
+        """Return what predictions need of ``arrays``: no covariance."""
+        means = {f"length_mean_{place}": each.mean for place, each in enumerate(self._beliefs())}
+        average = {f"length_{name}": array for name, array in self.average.arrays().items()}
+        return {**means, **average}
+
+    def load_view(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Predict as the heads did that gave this ``view``; they cannot learn from here."""
+        for place, belief in enumerate(self._beliefs()):
+            belief.mean = arrays[f"length_mean_{place}"]
+        self.average.load({name: arrays[f"length_{name}"] for name in self.average.arrays()})
         self._combine()
 
     def _beliefs(self) -> list[Belief]:

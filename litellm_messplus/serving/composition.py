@@ -11,8 +11,12 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.asking import JudgeSinks
+from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.learning.learner import Learner
+from litellm_messplus.learning.outlet import outlet_of
+from litellm_messplus.learning.spool import Spool
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.serving.before import Arms, SamplePurses
@@ -63,7 +67,8 @@ class Parts:
 
     ``engines`` have been restored up to ``position``; ``measured`` are the deployments whose energy
     is measured, and ``prompt_tokens`` counts for the candidates whose tokenizer is available.
-    ``modes`` have been read from the database; until then the modes of the file apply.
+    ``modes`` have been read from the database; until then the modes of the file apply. With a
+    ``keeper`` the learner is a process of its own, else it is in this one.
     """
 
     def __init__(
@@ -77,6 +82,7 @@ class Parts:
         measured: Sequence[MeasuredDeployment] = (),
         prompt_tokens: PromptTokens | None = None,
         modes: LiveModes | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self.engines = engines
         self.counters = counters = Counters()
@@ -90,12 +96,11 @@ class Parts:
             SharedCounters(database, counters, self._encoder_did, self._distributions.counts)
         )
         index, open_requests = DeploymentIndex(), OpenRequests()
-        self._learner = Learner(
-            database, engines, counters, followed=self._followed, position=position
-        )
+        self._keeper = None if keeper is None else keep(keeper)
+        self.sink = self._build_sink(position)
         self.journal = keep(
             Journal(
-                self._learner,
+                self.sink,
                 counters,
                 store_text=settings.store_text,
                 saw=self._distributions.saw,
@@ -158,6 +163,15 @@ class Parts:
         self._retention = Retention(settings, counters)
         self.tasks = keep(Periodic(counters))
 
+    def _build_sink(self, position: int) -> Learner | Spool:
+        """Build what takes the records: the learner itself, or the way to its process."""
+        database, engines, counters = self._database, self.engines, self.counters
+        if self._keeper is None:
+            return Learner(database, engines, counters, followed=self._followed, position=position)
+        return Spool(
+            *(database, engines, counters, new_id(), outlet_of(database)), followed=self._followed
+        )
+
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         meter = Meter(Zoos(self.engines), index.prices, self.counters)
         return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
@@ -186,13 +200,17 @@ class Parts:
     def begin_at(self, position: int) -> None:
         """Set the position in the log to begin at, up to which the engines have been restored since
         the parts were built."""
-        self._learner.begin_at(position)
+        if isinstance(self.sink, Learner):
+            self.sink.begin_at(position)
         self._other_workers.begin_at(position)
 
     def start(self) -> None:
         """Begin writing the log in the running event loop, and warm up the encoder."""
         for part in (self._features, self.journal, self._energy):
             part.start()
+        if self._keeper is not None and isinstance(self.sink, Spool):
+            sink = self.sink
+            self._keeper.start(self.tasks, lambda: sink.state_seconds)
         for follower in (self.line_log, self.live):
             follower.start(self.tasks)
         for looking in (

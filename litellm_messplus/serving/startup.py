@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,8 +20,14 @@ from threadpoolctl import threadpool_limits
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.process import load_for_requests
+from litellm_messplus.learning.keeper import Keeper
+from litellm_messplus.learning.outlet import outlet_of
+from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
 from litellm_messplus.learning.projections import save_rules
+from litellm_messplus.learning.spool import Spool
+from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.restore import keep_new, restore
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, end_process
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.serving.buying import idle_reasons
@@ -40,6 +47,9 @@ from litellm_messplus.store.database import create_engine, explained, migrate
 
 # Opening the database at a start: at this code's version, and the engines restored from it.
 
+FIRST_SECONDS = 30.0
+"""Seconds that a start waits for the state of a learner that another worker has started."""
+FIRST_LOOK_SECONDS = 0.02
 CONNECT_SECONDS = 10.0
 """Seconds that a database may take to accept a connection: asyncpg would wait a minute."""
 
@@ -53,9 +63,13 @@ class Opened(NamedTuple):
 
 
 async def open_database(
-    settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes | None = None
+    settings: MessplusSettings,
+    engines: dict[str, Engine],
+    modes: LiveModes | None = None,
+    keeper: Keeper | None = None,
 ) -> Opened:
-    """Migrate the database, restore the engines to the end of its log, and read the modes.
+    """Migrate the database, restore the engines to the end of its log, and read the modes. With a
+    ``keeper``, a learner restores them, and the engines get the state that it publishes.
 
     Raises ConfigurationError if it cannot be used, DatabaseAwayError if it does not answer now. The
     engines must then be restored anew.
@@ -72,12 +86,29 @@ async def open_database(
             for engine in engines.values():
                 engine.resume(engine.empty_state(), 0)
             await _mend(database)
-            position = await restore(database, engines)
-            for engine in engines.values():
-                await keep_new(database, engine, position)
+            if keeper is None:
+                position = await restore(database, engines)
+                for engine in engines.values():
+                    await keep_new(database, engine, position)
+            else:
+                await asyncio.to_thread(keeper.begin)
+                position = await first_state(database, engines)
             return Opened(position, await read_conversation_key(database))
     finally:
         await database.dispose()
+
+
+async def first_state(database: AsyncEngine, engines: dict[str, Engine]) -> int:
+    """Give the engines the state that a learner has published, and return its position. Waits for
+    one in office that is not ready yet, for ``FIRST_SECONDS``; without a state, requests are served
+    as without the plugin until there is one."""
+    spool = Spool(database, engines, Counters(), "", outlet_of(database))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FIRST_SECONDS):
+            while not spool.has_state.is_set():
+                await spool.read()
+                await asyncio.sleep(FIRST_LOOK_SECONDS)
+    return spool.position
 
 
 async def _mend(database: AsyncEngine) -> None:
@@ -250,7 +281,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     encoder = load_for_requests(settings.encoder)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     modes = LiveModes(settings.zoos)
-    opened = _restored(settings, engines, modes)
+    keeper = keeper_of(settings, zoos, encoder) if settings.learner == "process" else None
+    opened = _restored(settings, engines, modes, keeper)
     position = None if opened is None else opened.position
     database = create_engine(settings.database)
     prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
@@ -268,10 +300,11 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
             measured=measured,
             prompt_tokens=prompt_tokens,
             modes=modes,
+            keeper=keeper,
         )
     )
     if opened is None:
-        join_later(plugin, partial(open_database, settings, engines, modes))
+        join_later(plugin, partial(open_database, settings, engines, modes, keeper))
     else:
         plugin.parts.line_log.begin(opened.conversation_key)
         plugin.start()
@@ -291,12 +324,25 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     return plugin
 
 
+def keeper_of(settings: MessplusSettings, zoos: Mapping[str, Zoo], encoder: Encoder) -> Keeper:
+    """Build the keeper of a learner with these settings."""
+    known = KnownEncoder(encoder.name, encoder.dimension, encoder.is_fast)
+    database = make_url(settings.database)
+    if database.get_backend_name() == "sqlite":  # as this process finds it
+        database = database.set(database=os.path.abspath(database.database or ""))
+    url = database.render_as_string(hide_password=False)
+    return Keeper(LearnerSettings(url, dict(zoos), known, settings.seed))
+
+
 def _restored(
-    settings: MessplusSettings, engines: dict[str, Engine], modes: LiveModes
+    settings: MessplusSettings,
+    engines: dict[str, Engine],
+    modes: LiveModes,
+    keeper: Keeper | None,
 ) -> Opened | None:
     """Open the database; None if it does not answer now, since it may come back."""
     try:
-        return _run_in_thread(open_database(settings, engines, modes))
+        return _run_in_thread(open_database(settings, engines, modes, keeper))
     except DatabaseAwayError as error:
         logger.warning("starting without the database, which is tried again: %s", error)
         return None

@@ -1,7 +1,7 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -368,6 +368,12 @@ class MessplusSettings(Settings):
     flush_seconds: Positive = Field(
         default=0.5,
         description="How long decisions and calls may wait to be written. Feedback never waits.",
+    )
+    learner: Literal["process", "inside"] = Field(
+        default="process",
+        description="Where the log is folded into the state that requests are decided from: in one "
+        "process for all workers, which a worker starts, or `inside` every worker, which needs no "
+        "process and more of each worker's time: see [many workers](scaling.md).",
     )
     retention: RetentionSettings | None = Field(
         default=None,

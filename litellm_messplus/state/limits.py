@@ -187,6 +187,10 @@ class LimitAccounts:
                 entry.limited
             )
 
+    def view(self) -> dict[str, Any]:
+        """Return what decisions need of ``plain``: no pending requests, but their sums."""
+        return {name: {**each.plain(), "pending": []} for name, each in self._accounts.items()}
+
     def plain(self) -> dict[str, Any]:
         """Return them as JSON."""
         return {name: account.plain() for name, account in self._accounts.items()}

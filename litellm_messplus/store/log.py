@@ -2,7 +2,8 @@
 request the next number of its service level, and the derived tables are updated."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,10 +82,7 @@ async def append(
     of a pruned request; then nothing is written. Raises DatabaseFileGoneError if SQLite would
     write, or has written, into a deleted file.
     """
-    async with engine.begin() as connection:
-        file = _file(connection)
-        if connection.dialect.name == "sqlite":
-            await _synchronize(connection, is_durable)
+    async with writing(engine, is_durable=is_durable) as connection:
         ends = await advance(connection, len(records))
         before = ends.head - len(records)
         if ends.start > 0:
@@ -98,11 +96,7 @@ async def append(
             await connection.execute(insert(table), rows)
         if also is not None:
             await also(connection)
-        if file is not None:
-            file.check()
     recent.keep(known, numbers, ends.head)
-    if file is not None and is_durable:
-        file.check()  # because the caller acknowledges it
     return Appended(before, ends.head, ends.start)
 
 
@@ -157,6 +151,23 @@ async def _move_head(connection: AsyncConnection, count: int, *told: Any) -> End
     moved = update(log_head).values(position=log_head.c.position + count)
     found = await connection.execute(moved.returning(*_ENDS, *told))
     return _known(found.one_or_none())
+
+
+@asynccontextmanager
+async def writing(engine: AsyncEngine, *, is_durable: bool) -> AsyncIterator[AsyncConnection]:
+    """Open a transaction; if it ``is_durable``, its commit waits for the disk.
+
+    Raises DatabaseFileGoneError if SQLite would write, or has written, into a deleted file.
+    """
+    async with engine.begin() as connection:
+        file = _file(connection)
+        if connection.dialect.name == "sqlite":
+            await _synchronize(connection, is_durable)
+        yield connection
+        if file is not None:
+            file.check()
+    if file is not None and is_durable:
+        file.check()  # because the caller acknowledges it
 
 
 def _file(connection: AsyncConnection) -> DatabaseFile | None:

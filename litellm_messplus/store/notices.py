@@ -28,7 +28,7 @@ LONGEST_RETRY_SECONDS = 30.0
 """Seconds between two attempts to connect: doubled after each failure, up to this."""
 NAMED = {"server_settings": {"application_name": "messplus-notices"}}
 """The connection's name in `pg_stat_activity`."""
-SAY_THE_HEAD = f"SELECT pg_notify('{CHANNEL}', position::text) FROM {log_head.name}"
+SAY_THE_HEAD = f"SELECT pg_notify('{{channel}}', position::text) FROM {log_head.name}"
 
 
 def notice() -> ColumnElement[Any]:
@@ -42,15 +42,17 @@ class NoNoticeError(Exception):
 
 class LogNotices:
     """The notices of a database, received on a dedicated connection. ``told`` is called with the
-    position of the log's end, also after this process's own records; ``lost`` with the error, when
-    notices stop."""
+    number in each, on the log's ``channel`` the position of its end, also after this process's own
+    records; ``lost`` with the error, when notices stop."""
 
     def __init__(
         self,
         database: AsyncEngine,
         told: Callable[[int], None],
         lost: Callable[[Exception], None],
+        channel: str = CHANNEL,
     ) -> None:
+        self._channel = channel
         self.is_listening = False
         self._url = database.url
         self._told = told
@@ -80,7 +82,7 @@ class LogNotices:
         try:
             driver: Any = (await connection.get_raw_connection()).driver_connection
             driver.add_termination_listener(lambda _: ended.set())
-            await driver.add_listener(CHANNEL, self._hear)
+            await driver.add_listener(self._channel, self._hear)
             while not ended.is_set():
                 await self._check(driver)
                 self.is_listening = True
@@ -92,9 +94,11 @@ class LogNotices:
             await connection.close()
 
     async def _check(self, driver: Any) -> None:
-        """Query the log's end by a notice, which makes up for those sent before this listened."""
+        """Have a notice sent, of the log's end, which makes up for those sent before this
+        listened."""
         self._heard.clear()
-        await driver.execute(SAY_THE_HEAD, timeout=ANSWER_SECONDS)
+        say = SAY_THE_HEAD.format(channel=self._channel)
+        await driver.execute(say, timeout=ANSWER_SECONDS)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._heard.wait()

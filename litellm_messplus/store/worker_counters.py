@@ -16,6 +16,8 @@ from litellm_messplus.store.tables import worker_counters
 
 ENDED = "ended"
 """The id of the row of all workers that are gone, which the migration created."""
+LEARNER = "learner-"
+"""The beginning of the id of a learner, which counts but decides nothing."""
 SILENT = timedelta(seconds=60)
 """The time after which a silent worker counts as gone. One that was only slow begins a new row."""
 
@@ -91,7 +93,9 @@ class WorkerCounters:
 async def running(connection: AsyncConnection, now: datetime) -> int:
     """Count the workers updated lately: at least 1, because the caller may not have its row yet."""
     query = select(func.count()).where(
-        worker_counters.c.worker != ENDED, worker_counters.c.updated_at >= now - SILENT
+        worker_counters.c.worker != ENDED,
+        worker_counters.c.worker.not_like(f"{LEARNER}%"),
+        worker_counters.c.updated_at >= now - SILENT,
     )
     return max(int((await connection.execute(query)).scalar_one()), 1)
 

@@ -1,0 +1,96 @@
+"""The lease of the learner: one process of all on a database holds it, until it ends.
+
+Beside SQLite it is a lock on a file, which the system releases with the process; on Postgres an
+advisory lock of a session. Neither can be forgotten by a process that is killed. A process that
+was only slow is fenced by its epoch (`store/inbox.take`).
+"""
+
+import asyncio
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+
+POSTGRES_LOCK = 0x6D657373_6C6561  # "messlea"
+SUFFIX = "-learner"
+"""The end of the name of the lock's file, after that of the database's."""
+
+
+class Lease(Protocol):
+    """The right to be the learner of a database."""
+
+    async def take(self) -> bool:
+        """Take it unless another process holds it; return whether this process holds it now."""
+        ...
+
+    async def release(self) -> None: ...
+
+
+class FileLease:
+    """A lock on a file beside a SQLite database."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    async def take(self) -> bool:
+        if self._file is not None:
+            return True
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    async def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+class SessionLease:
+    """An advisory lock of a session on Postgres, with a connection of its own."""
+
+    def __init__(self, database: AsyncEngine) -> None:
+        named = {"server_settings": {"application_name": "messplus-learner"}}
+        self._engine = create_async_engine(database.url, poolclass=NullPool, connect_args=named)
+        self._connection: AsyncConnection | None = None
+
+    async def take(self) -> bool:
+        if self._connection is not None:
+            return True
+        connection = await self._engine.connect()
+        await connection.execution_options(isolation_level="AUTOCOMMIT")
+        found = await connection.execute(select(func.pg_try_advisory_lock(POSTGRES_LOCK)))
+        if not found.scalar_one():
+            await connection.close()
+            return False
+        self._connection = connection
+        return True
+
+    async def release(self) -> None:
+        if self._connection is not None:
+            with suppress(SQLAlchemyError, OSError, asyncio.CancelledError):
+                await self._connection.close()
+            self._connection = None
+
+
+def lease_of(database: AsyncEngine) -> Lease:
+    """Return the lease of a database."""
+    if database.dialect.name == "postgresql":
+        return SessionLease(database)
+    return FileLease(beside(database, SUFFIX))
+
+
+def beside(database: AsyncEngine, suffix: str) -> Path:
+    """Return the path of a file that belongs to a SQLite database."""
+    return Path(f"{database.url.database}{suffix}").absolute()

@@ -1,0 +1,233 @@
+"""The loop of a learner in a process of its own: inbox to log, log to state, state to workers."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.learning.learner import Learner
+from litellm_messplus.learning.lease import beside
+from litellm_messplus.learning.outlet import Outlet
+from litellm_messplus.records import Record
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.state.published import Publication, View, view_of
+from litellm_messplus.state.snapshot import fingerprint
+from litellm_messplus.store import inbox
+from litellm_messplus.store.database import is_the_records_fault
+from litellm_messplus.store.inbox import Batch, DeposedError
+from litellm_messplus.store.notices import LogNotices
+from litellm_messplus.store.worker_counters import LEARNER, WorkerCounters, running
+
+logger = logging.getLogger("litellm_messplus")
+
+PUBLISH_SECONDS = 0.1
+PUBLISH_REQUESTS = 100
+"""Records after which a state is published before ``PUBLISH_SECONDS`` are over."""
+SIGN_SECONDS = 1.0
+"""Seconds between two signs of life."""
+LOOK_SECONDS = 0.02
+"""Seconds between two looks at the size of SQLite's write-ahead log, each some microseconds."""
+IDLE_SECONDS = 0.25
+"""Seconds between two readings of the inbox although nothing announces a batch."""
+COUNT_SECONDS = 5.0
+"""Seconds between two counts of the workers, and two saves of the learner's counters."""
+SNAPSHOT_SECONDS = 60.0
+"""Seconds between two snapshots, if anything was folded: what shows beliefs reads the newest."""
+RETRY_SECONDS = 0.5
+BATCHES = 64
+"""Batches moved in one transaction."""
+
+
+class LearnerLoop:
+    """The work of the learner in office in ``epoch``, on a database that it alone writes."""
+
+    def __init__(
+        self,
+        database: AsyncEngine,
+        engines: Mapping[str, Engine],
+        outlet: Outlet,
+        epoch: int,
+        position: int,
+    ) -> None:
+        self.counters = Counters()
+        self.learner = Learner(database, engines, self.counters, position=position)
+        self._database = database
+        self._engines = engines
+        self._outlet = outlet
+        self._epoch = epoch
+        self._taken: dict[str, int] = {}
+        self._workers = 1
+        self._published = -1
+        self._published_at = self._signed_at = self._counted_at = 0.0
+        self._read_at = 0.0
+        self._snapshot_at = time.monotonic()
+        self._snapshot_position = position
+        self._row = WorkerCounters(database, f"{LEARNER}{epoch}")
+        self._woken = asyncio.Event()
+        self._tasks = Tasks()
+        self._stopping = False
+
+    def wake(self) -> None:
+        """Have the inbox read soon."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """End `run` once the inbox is empty."""
+        self._stopping = True
+        self._woken.set()
+
+    async def begin(self) -> None:
+        """Publish the state as restored. Raises SQLAlchemyError."""
+        self._taken = await inbox.taken(self._database, datetime.now(UTC))
+        await self._count()
+        await self._publish()
+        self.learner.start(self.wake)
+        if self._database.dialect.name == "postgresql":
+            told = LogNotices(self._database, lambda _: self.wake(), lambda _: None, inbox.CHANNEL)
+            self._tasks.start(told.run(), "inbox")
+        else:
+            self._tasks.start(self._watch_file(), "inbox")
+
+    async def run(self) -> None:
+        """Learn until stopped. Raises DeposedError once another learner is elected."""
+        while True:
+            stopping = self._stopping
+            try:
+                await self._step()
+                if stopping:
+                    break
+                await self._wait()
+            except DeposedError:
+                raise
+            except Exception:
+                self.counters.failure("learner_failures", "the inbox waits: it cannot be moved")
+                if stopping:
+                    break
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def close(self) -> None:
+        """Save snapshots, and stop listening. Raises SQLAlchemyError."""
+        await self._tasks.close()
+        await self.learner.close(is_written=True)
+        await self._row.end(self.counters.as_dict(), datetime.now(UTC))
+
+    async def _step(self) -> None:
+        """Move what is in the inbox into the log, fold it in, and publish what is due."""
+        self._woken.clear()
+        while batches := await inbox.waiting(self._database, BATCHES):
+            await self._move(batches)
+            await self._publish_if_due()
+        self._read_at = time.monotonic()
+        await self.learner.look()
+        await self._publish_if_due()
+        if time.monotonic() - self._counted_at > COUNT_SECONDS:
+            await self._count()
+        await self._save_if_due()
+
+    async def _wait(self) -> None:
+        """Wait for a batch; a state that may not be published yet is waited for too."""
+        seconds = IDLE_SECONDS
+        if self.learner.position != self._published:
+            seconds = PUBLISH_SECONDS / 4.0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+
+    async def _move(self, batches: Sequence[Batch]) -> None:
+        found = [(batch, self._decoded(batch)) for batch in batches]
+        records = [record for _, decoded in found for record in decoded]
+        try:
+            await self._append(records, batches)
+        except Exception as error:
+            if isinstance(error, DeposedError) or not is_the_records_fault(error):
+                raise
+            for record in records:
+                await self._append_singly(record)
+            await self._append([], batches)
+        self._taken |= {batch.worker: batch.number for batch in batches}
+        if not records:  # nothing moved the position
+            self._published = -1
+
+    def _decoded(self, batch: Batch) -> list[Record]:
+        try:
+            return inbox.decode(batch.records)
+        except Exception:
+            self.counters.failure("records_dropped", f"a batch of {batch.worker} is unreadable")
+            return []
+
+    async def _append(self, records: Sequence[Record], batches: Sequence[Batch] = ()) -> None:
+        async def also(connection: AsyncConnection) -> None:
+            await inbox.take(connection, batches, self._epoch, datetime.now(UTC))
+
+        appended = await self.learner.append(records, also=also)
+        await self.learner.fold_written(records, appended)
+
+    async def _append_singly(self, record: Record) -> None:
+        try:
+            await self._append([record])
+        except Exception as error:
+            if isinstance(error, DeposedError) or not is_the_records_fault(error):
+                raise
+            if await self.learner.is_logged(record, error):
+                return
+            # Only the type is logged: the record may hold a user's text.
+            kind = type(record).__name__
+            logger.error("dropped a %s that cannot be written: %s", kind, error)
+            self.counters.add("records_dropped")
+            self.learner.dropped(record)
+
+    async def _publish_if_due(self) -> None:
+        now, new = time.monotonic(), self.learner.position - self._published
+        is_due = now - self._published_at >= PUBLISH_SECONDS or new >= PUBLISH_REQUESTS
+        if new != 0 and is_due:
+            await self._publish()
+        elif now - self._signed_at >= SIGN_SECONDS:
+            self._signed_at = now
+            if not await self._outlet.sign(self._epoch):
+                await self._publish()
+
+    async def _publish(self) -> None:
+        views = {
+            name: View(fingerprint(engine.zoo, engine.encoder.name), *view_of(engine.state))
+            for name, engine in self._engines.items()
+        }
+        found = Publication(
+            self.learner.position, self._epoch, self._workers, dict(self._taken), views
+        )
+        await self._outlet.publish(found.pack(), self._epoch)
+        self._published = found.position
+        self._published_at = self._signed_at = time.monotonic()
+
+    async def _count(self) -> None:
+        """Count the workers, and save the counters."""
+        self._counted_at, now = time.monotonic(), datetime.now(UTC)
+        async with self._database.connect() as connection:
+            workers = await running(connection, now)
+        if workers != self._workers:
+            self._workers, self._published = workers, -1
+        await self._row.exchange(self.counters.as_dict(), now)
+
+    async def _save_if_due(self) -> None:
+        is_due = time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS
+        if is_due and self.learner.position != self._snapshot_position:
+            self._snapshot_at, self._snapshot_position = time.monotonic(), self.learner.position
+            await self.learner.save_snapshots()
+
+    async def _watch_file(self) -> None:
+        """Wake the loop when another process has committed to SQLite."""
+        path, before = beside(self._database, "-wal"), None
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(OSError):
+                found = os.stat(path)
+                now = found.st_mtime_ns, found.st_size
+                if now != before:
+                    before = now
+                    self.wake()

@@ -1,0 +1,174 @@
+"""The inbox: records of the workers on their way to the learner, which moves them into the log.
+
+A worker inserts a batch as one row of bytes: no place in the log, no lock that others wait for. The
+learner deletes the rows in the transaction that appends their records, so each is in the inbox or
+in the log, never in both and never in neither, whoever is killed.
+"""
+
+import marshal
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.records import Record
+from litellm_messplus.rows import by_type, columns_of, rebuilt
+from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.store import log
+from litellm_messplus.store.rows import features_from_bytes, row_of
+from litellm_messplus.store.tables import deciders, inbox, learner
+
+# Records as bytes: plain values in the order of the columns, which take a tenth of the time of
+# pickled records (docs/evidence/overhead.md).
+
+KINDS = tuple(log.TABLE_OF)
+"""The kinds of records; a record is encoded with its kind's place."""
+FORMAT = 4
+"""The version of `marshal`'s format, which every supported Python reads."""
+
+
+def encode(records: Sequence[Record]) -> bytes:
+    """Encode records; ``decode`` returns equal ones.
+
+    Raises ValueError for a value that no database would accept.
+    """
+    rows = [(KINDS.index(type(each)), [*map(_plain, _values(each))]) for each in records]
+    return marshal.dumps(rows, FORMAT)
+
+
+def decode(data: bytes) -> list[Record]:
+    """Decode what ``encode`` returned. Raises ValueError, TypeError or EOFError for other bytes."""
+    found: list[Record] = []
+    for place, values in marshal.loads(data):
+        kind = KINDS[place]
+        names, times, vectors = _layout(kind)
+        row = dict(zip(names, values, strict=True))
+        for name in times:
+            if row[name] is not None:
+                row[name] = datetime.fromtimestamp(row[name], UTC)
+        for name in vectors:
+            if row[name] is not None:
+                row[name] = features_from_bytes(row[name])
+        found.append(rebuilt(kind, row))
+    return found
+
+
+def _values(record: Record) -> list[Any]:
+    row = row_of(record, 0)
+    return [row[name] for name in _layout(type(record))[0]]
+
+
+@by_type
+def _layout(record: Any) -> tuple[list[str], list[str], list[str]]:
+    """Return the names of all columns, of the times, and of the vectors."""
+    found = columns_of(record)
+    times = [each.name for each in found if each.base is datetime]
+    vectors = [each.name for each in found if each.base is np.ndarray]
+    return [each.name for each in found], times, vectors
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as `marshal` takes it: of a built-in type itself, not of a class of it."""
+    kind = type(value)
+    if value is None or kind in (str, int, float, bool, bytes):
+        return value
+    if kind is datetime:
+        return value.timestamp()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    for base in (bool, int, float, str):
+        if isinstance(value, base):
+            return base(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# The tables.
+
+SILENT = timedelta(hours=1)
+"""The time after which a worker that sent nothing is forgotten: it has ended."""
+
+
+class Batch(NamedTuple):
+    """The ``number``-th batch of a worker, encoded; ``id`` is its row."""
+
+    id: int
+    worker: str
+    number: int
+    records: bytes
+
+
+class DeposedError(MessplusError):
+    """Another learner was elected: this one may not write any more."""
+
+
+async def put(
+    engine: AsyncEngine, worker: str, number: int, records: bytes, *, is_durable: bool
+) -> None:
+    """Insert a batch. Raises SQLAlchemyError if the database refuses, and DatabaseFileGoneError."""
+    async with log.writing(engine, is_durable=is_durable) as connection:
+        row = {"worker": worker, "number": number, "records": records}
+        await connection.execute(insert(inbox), [row])
+        if connection.dialect.name == "postgresql":
+            await connection.execute(select(func.pg_notify(CHANNEL, "0")))
+
+
+CHANNEL = "messplus_inbox"
+
+
+async def waiting(engine: AsyncEngine, most: int) -> list[Batch]:
+    """Return the oldest batches, at most ``most``."""
+    async with engine.connect() as connection:
+        found = await connection.execute(select(inbox).order_by(inbox.c.id).limit(most))
+        return [Batch(*row) for row in found]
+
+
+async def take(
+    connection: AsyncConnection, batches: Sequence[Batch], epoch: int, now: datetime
+) -> None:
+    """Delete the batches, and note how far each worker's are taken.
+
+    Raises DeposedError unless the learner of that epoch is in office; it must not be committed.
+    """
+    mine = learner.c.epoch == epoch
+    found = await connection.execute(update(learner).where(mine).values(epoch=epoch))
+    if found.rowcount != 1:
+        raise DeposedError("another learner was elected")
+    if not batches:
+        return
+    await connection.execute(delete(inbox).where(inbox.c.id.in_([each.id for each in batches])))
+    numbers = {each.worker: each.number for each in batches}
+    rows = [
+        {"worker": worker, "taken": number, "seen_at": now} for worker, number in numbers.items()
+    ]
+    is_sqlite = connection.dialect.name == "sqlite"
+    added = (sqlite.insert if is_sqlite else postgresql.insert)(deciders)
+    newer = {name: added.excluded[name] for name in ("taken", "seen_at")}
+    upsert = added.on_conflict_do_update(index_elements=["worker"], set_=newer)
+    await connection.execute(upsert, rows)
+
+
+async def taken(engine: AsyncEngine, now: datetime) -> dict[str, int]:
+    """Return the number of the newest batch taken of each worker, and forget the silent ones."""
+    async with engine.begin() as connection:
+        await connection.execute(delete(deciders).where(deciders.c.seen_at < now - SILENT))
+        found = await connection.execute(select(deciders.c.worker, deciders.c.taken))
+        return {row.worker: row.taken for row in found}
+
+
+# The learner's office.
+
+
+async def elect(engine: AsyncEngine, process: str, now: datetime) -> int:
+    """Begin the next epoch: every learner of an earlier one is deposed. Returns the epoch."""
+    async with engine.begin() as connection:
+        elected = update(learner).values(
+            epoch=learner.c.epoch + 1, process=process, since=now, published_at=now, state=None
+        )
+        found = await connection.execute(elected.returning(learner.c.epoch))
+        return int(found.scalar_one())
