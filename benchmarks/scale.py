@@ -157,7 +157,11 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     database = create_engine(proxy.settings.database)
     await _judge_one_answer(database, f"{scaled.newest[:-5]}00000")
     parts = Parts(
-        proxy.settings, load_encoder(proxy.settings.encoder), proxy.engines, database, scaled.position
+        proxy.settings,
+        load_encoder(proxy.settings.encoder),
+        proxy.engines,
+        database,
+        scaled.position,
     )
     steps = Steps()
     startup.freeze_startup_objects()  # as the proxy does

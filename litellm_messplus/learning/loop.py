@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.learning.learner import Learner
+from litellm_messplus.learning.learner import SNAPSHOT_EVERY, Learner
 from litellm_messplus.learning.lease import beside
 from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record
@@ -55,9 +55,13 @@ class LearnerLoop:
         outlet: Outlet,
         epoch: int,
         position: int,
+        *,
+        snapshot_every: int = SNAPSHOT_EVERY,
     ) -> None:
         self.counters = Counters()
-        self.learner = Learner(database, engines, self.counters, position=position)
+        self.learner = Learner(
+            *(database, engines, self.counters), position=position, snapshot_every=snapshot_every
+        )
         self._database = database
         self._engines = engines
         self._outlet = outlet

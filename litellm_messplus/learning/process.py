@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.learning.learner import SNAPSHOT_EVERY
 from litellm_messplus.learning.lease import beside, lease_of
 from litellm_messplus.learning.loop import LearnerLoop
 from litellm_messplus.learning.outlet import SUFFIX, outlet_of
@@ -57,6 +58,7 @@ class LearnerSettings:
     zoos: Mapping[str, Zoo]
     encoder: KnownEncoder
     seed: int
+    snapshot_every: int = SNAPSHOT_EVERY
 
 
 # The process.
@@ -92,7 +94,8 @@ async def _elected(settings: LearnerSettings, database: AsyncEngine) -> LearnerL
         for name, zoo in settings.zoos.items()
     }
     position = await restore(database, engines)
-    loop = LearnerLoop(database, engines, outlet, epoch, position)
+    every = settings.snapshot_every
+    loop = LearnerLoop(database, engines, outlet, epoch, position, snapshot_every=every)
     await loop.begin()
     return loop
 

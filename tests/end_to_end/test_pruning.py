@@ -81,7 +81,7 @@ def test_a_prune_under_load_is_not_noticed_and_loses_nothing(
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     retention = {"keep_days": 5, "archive": str(tmp_path / "archive")}
     config = zoo_config(upstream.url, tmp_path, zoo={"alpha": 0.7}, retention=retention)
-    proxy = Proxy(quick(config, tmp_path, journal={"snapshot_every": 60}), tmp_path).start()
+    proxy = Proxy(quick(config, tmp_path, learner={"snapshot_every": 60}), tmp_path).start()
     first = Clients(proxy)
     until(lambda: len(first.judged) > OLD, lambda: proxy.log[-3000:])
     first.end()

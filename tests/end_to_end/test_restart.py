@@ -57,7 +57,7 @@ def test_sigkill_under_traffic_loses_nothing_acknowledged_and_routing_goes_on(
 ) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     config = zoo_config(upstream.url, tmp_path, zoo=zoo)
-    proxy = Proxy(quick(config, tmp_path, journal={"snapshot_every": 40}), tmp_path).start()
+    proxy = Proxy(quick(config, tmp_path, learner={"snapshot_every": 40}), tmp_path).start()
     traffic = Traffic([proxy])
     until(lambda: len(traffic.acknowledged) > 60, lambda: proxy.log[-3000:])
     proxy.kill()

@@ -81,7 +81,7 @@ def config(upstream: Upstream, tmp_path: Path) -> Config:
         deadline_seconds=5.0,  # an encoder that hangs is waited for so long
     )
     made["general_settings"]["custom_auth"] = "keys.authenticate"
-    return quick(made, tmp_path, verdicts={"per_minute": 100_000}, journal={"snapshot_every": 100})
+    return quick(made, tmp_path, verdicts={"per_minute": 100_000}, learner={"snapshot_every": 100})
 
 
 @pytest.fixture

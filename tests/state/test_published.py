@@ -12,7 +12,7 @@ from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Entry
-from litellm_messplus.state.published import Publication, View, load_view, view_of
+from litellm_messplus.state.published import Publication, View, view_of
 from tests.state.test_snapshot import entries
 from tests.support.builders import (
     LARGE,
@@ -65,8 +65,7 @@ def test_it_decides_as_the_state_that_it_is_of(policy: str, log: list[Entry]) ->
     decider = build_engine(build_zoo(policy=policy))
     found = Publication.unpack(published(learner))
 
-    load_view(decider.state, found.views["zoo"])
-    decider.resume(decider.state)
+    decider.see(found.views["zoo"], 7, 1)
 
     assert (found.position, found.epoch, found.workers) == (7, 2, 3)
     assert decisions(decider) == decisions(learner)
@@ -93,8 +92,7 @@ def test_after_many_labels_too_with_an_outlook_on_recent_prompts() -> None:
     learner = folded("adaptive", judged(300))
     decider = build_engine()
 
-    load_view(decider.state, Publication.unpack(published(learner)).views["zoo"])
-    decider.resume(decider.state)
+    decider.see(Publication.unpack(published(learner)).views["zoo"], 7, 1)
 
     assert decisions(decider) == decisions(learner)
     assert decider.situation(question_of(decider)).outlook is not None
@@ -110,13 +108,12 @@ def test_it_is_loaded_over_another_one_whatever_became_of_the_candidates() -> No
     decider = folded("adaptive", [changed("new")])
     learner = folded("adaptive", [*judged(60), changed("other"), changed("new", price=0.001)])
 
-    load_view(decider.state, Publication.unpack(published(learner)).views["zoo"])
-    decider.resume(decider.state)
+    decider.see(Publication.unpack(published(learner)).views["zoo"], 7, 1)
 
     assert decider.state.candidates == learner.state.candidates
     assert decisions(decider) == decisions(learner)
     back = folded("adaptive", [changed("new", Change.GONE)])
-    load_view(decider.state, Publication.unpack(published(back)).views["zoo"])
+    decider.see(Publication.unpack(published(back)).views["zoo"], 8, 1)
     assert decider.state.candidates == back.state.candidates
 
 

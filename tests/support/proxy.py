@@ -88,8 +88,8 @@ def quick(config: Config, folder: Path, **made: dict[str, Any]) -> Config:
 
 MAKERS = {
     "explorer": "litellm_messplus.serving.composition.Explorer",
-    "journal": "litellm_messplus.serving.composition.Journal",
     "judge": "litellm_messplus.serving.judges.Judge",
+    "learner": "litellm_messplus.serving.startup.LearnerSettings",
     "purse": "litellm_messplus.serving.buying.LabelPurse",
     "verdicts": "litellm_messplus.serving.composition.TokenBuckets",
 }
