@@ -90,7 +90,7 @@ class Proxy:
     async def start(self) -> int:
         """Do everything that a start does before the first request."""
         self.engines = self._engines()
-        return (await open_database(self.settings, self.engines)).position
+        return (await open_database(self.settings, self.engines)).position or 0
 
 
 async def measure(url: str, count: int) -> dict[str, Any]:

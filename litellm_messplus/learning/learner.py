@@ -62,6 +62,8 @@ class Learner:
         self._engines = engines
         self._counters = counters
         self.arrivals = Arrivals()
+        self.has_state = asyncio.Event()
+        self.has_state.set()
         self._followed = followed
         self._snapshot_every = snapshot_every
         self._snapshot_position = position
@@ -81,6 +83,11 @@ class Learner:
         called when there are some."""
         self._wake = wake
         self._following.start()
+
+    @property
+    def state_seconds(self) -> float:
+        """The age of the state, in seconds: 0, since it is in this process."""
+        return 0.0
 
     @property
     def look_seconds(self) -> float:

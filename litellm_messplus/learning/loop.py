@@ -38,8 +38,8 @@ IDLE_SECONDS = 0.25
 """Seconds between two readings of the inbox although nothing announces a batch."""
 COUNT_SECONDS = 5.0
 """Seconds between two counts of the workers, and two saves of the learner's counters."""
-SNAPSHOT_SECONDS = 60.0
-"""Seconds between two snapshots, if anything was folded: what shows beliefs reads the newest."""
+SNAPSHOT_SECONDS = 15.0
+"""Seconds between two snapshots, if anything was folded: `status --learned` reads the newest."""
 RETRY_SECONDS = 0.5
 BATCHES = 64
 """Batches moved in one transaction."""

@@ -157,8 +157,12 @@ class Parts:
             database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
         )
         closings.then(reading.dispose, "the database's connections for reading")
-        ready = partial(readiness, self.journal, self._shared_counters)
-        self.watch = keep(StatusWatch(reading, engines, counters, self._shared_counters, ready))
+        ready = partial(readiness, self.journal, self._shared_counters, self._state_seconds)
+        self.watch = keep(
+            StatusWatch(
+                *(reading, engines, counters, self._shared_counters, ready), self._state_seconds
+            )
+        )
         self._page = keep(Page(database, engines, self.modes, self.watch, counters))
         self._retention = Retention(settings, counters)
         self.tasks = keep(Periodic(counters))
@@ -208,9 +212,8 @@ class Parts:
         """Begin writing the log in the running event loop, and warm up the encoder."""
         for part in (self._features, self.journal, self._energy):
             part.start()
-        if self._keeper is not None and isinstance(self.sink, Spool):
-            sink = self.sink
-            self._keeper.start(self.tasks, lambda: sink.state_seconds)
+        if self._keeper is not None:
+            self._keeper.start(self.tasks, self._state_seconds)
         for follower in (self.line_log, self.live):
             follower.start(self.tasks)
         for looking in (
@@ -228,6 +231,9 @@ class Parts:
     async def close(self) -> None:
         """Let exploration calls and log events finish, then write everything."""
         await self._closings.close()
+
+    def _state_seconds(self) -> float:
+        return self.sink.state_seconds
 
     def _followed(self, position: int) -> None:
         self.line_log.followed(position)

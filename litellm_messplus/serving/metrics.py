@@ -144,7 +144,10 @@ def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
 MEANINGS = {
     **OF_THE_STATUS,
     "messplus_up": "1 where the worker that answers routes, 0 while it waits for the database.",
-    "messplus_degraded": "1 where that worker routes and the database does not take its log.",
+    "messplus_degraded": "1 where that worker routes and the database does not take its log, or "
+    "the state that it decides from is late.",
+    "messplus_state_seconds": "Seconds since the learner of that worker's state gave a sign of "
+    "life.",
     "messplus_counter": "What failed or was left out, by name.",
     "messplus_encoder_prompts": "Prompts that were encoded.",
     "messplus_encoder_batches": "In how many batches they were encoded.",
@@ -176,9 +179,10 @@ def figures_of(status: Status, engines: Mapping[str, Engine]) -> dict[Series, fl
     return gauges(status) | carbon_gauges(status, zoos)
 
 
-def readiness_gauges(found: Readiness) -> dict[Series, float]:
-    """Return the state of this worker."""
+def readiness_gauges(found: Readiness, state_seconds: float) -> dict[Series, float]:
+    """Return whether this worker routes, and the age of the state that it decides from."""
     return {
+        Series("messplus_state_seconds"): state_seconds,
         Series("messplus_up"): float(found is not Readiness.ABSENT),
         Series("messplus_degraded"): float(found is Readiness.DEGRADED),
     }

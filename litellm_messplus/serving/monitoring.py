@@ -11,17 +11,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.agreement import LEAST
-from litellm_messplus.prediction.learned import zoo_view
+from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.serving.metrics import exposition, figures_of, readiness_gauges
 from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, counters_of
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.status.alerts import AlertLog
+from litellm_messplus.status.alerts import LATE_STATE, AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.gauges import Series, live_gauges
-from litellm_messplus.status.learned import Learned, learned_live
+from litellm_messplus.status.learned import Learned, learned_now
 from litellm_messplus.status.report import LiveLevel, LiveLevels, Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
@@ -117,7 +116,7 @@ class StatusWatch:
     when it is over.
 
     ``database`` has connections of its own, so that readings take none from feedback.
-    ``readiness`` returns whether this worker routes now.
+    ``readiness`` returns whether this worker routes now, ``state_seconds`` the age of its state.
     """
 
     def __init__(
@@ -127,8 +126,10 @@ class StatusWatch:
         counters: Counters,
         shared: SharedCounters,
         readiness: Callable[[], Readiness],
+        state_seconds: Callable[[], float],
     ) -> None:
         self.readiness = readiness
+        self._state_seconds = state_seconds
         self._database = database
         self._engines = engines
         self._counters = counters
@@ -178,26 +179,23 @@ class StatusWatch:
         Raises SQLAlchemyError if the database does not answer.
         """
 
-        async def found() -> Learned:
-            readings = {
-                name: zoo_view(engine.state.policy.predictor)
-                for name, engine in self._engines.items()
-                if isinstance(engine.state.policy, AdaptivePolicy)
-            }
-            return await learned_live(self._database, readings)
-
-        return await self._readings.get("learned", found)
+        return await self._readings.get("learned", lambda: learned_now(self._database))
 
     async def counters(self) -> dict[str, int]:
         """Return the counts of failures and omissions of all workers, by name."""
-        return counters_of((await self._shared.sums()).everyone)
+        return counters_of((await self._shared.sums()).everyone) | self._late_state()
+
+    def _late_state(self) -> dict[str, int]:
+        """Return the age of this worker's state in seconds, if it is late."""
+        seconds = self._state_seconds()
+        return {LATE_STATE: int(seconds)} if seconds >= LATE_SECONDS else {}
 
     async def metrics(self) -> str:
         """Write the figures of the status, and the counters of all workers, in Prometheus's
         format; without the database, what is in memory."""
         found = await self._told_in_time()
         counts = (await self._shared.sums()).everyone
-        state = readiness_gauges(self.readiness())
+        state = readiness_gauges(self.readiness(), self._state_seconds())
         return exposition({**found, **state}, self._engines, counts)
 
     async def _told_in_time(self) -> dict[Series, float]:
@@ -213,7 +211,7 @@ class StatusWatch:
     async def _running(self) -> dict[str, int]:
         """Return the counters of the running workers: an alert ends with the worker that had the
         failure."""
-        return counters_of((await self._shared.sums()).running)
+        return counters_of((await self._shared.sums()).running) | self._late_state()
 
     def _live(self) -> LiveLevels:
         return {

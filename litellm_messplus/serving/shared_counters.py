@@ -15,6 +15,7 @@ from enum import StrEnum
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.journal import Journal
+from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Periodic
@@ -157,7 +158,8 @@ def _less(first: Counts, second: Counts) -> Counts:
 class Readiness(StrEnum):
     """The states of a worker that serves.
 
-    ``DEGRADED``: it routes, and its records wait in memory, since the database does not take them.
+    ``DEGRADED``: it routes, and its records wait in memory, since the database does not take them,
+    or the state that it decides from is late.
     ``ABSENT``: it has waited for the database since its start, and serves as without the plugin.
     """
 
@@ -166,9 +168,12 @@ class Readiness(StrEnum):
     ABSENT = "absent"
 
 
-def readiness(journal: Journal, shared: SharedCounters) -> Readiness:
-    """Return the state of the worker with these parts, by the last try of each to write."""
+def readiness(
+    journal: Journal, shared: SharedCounters, state_seconds: Callable[[], float]
+) -> Readiness:
+    """Return the state of the worker with these parts, by the last try of each to write and the age
+    of the state that it decides from."""
     if not shared.is_started:
         return Readiness.ABSENT
-    is_degraded = journal.is_failing or shared.is_failing
+    is_degraded = journal.is_failing or shared.is_failing or state_seconds() >= LATE_SECONDS
     return Readiness.DEGRADED if is_degraded else Readiness.ROUTING

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.process import load_for_requests
-from litellm_messplus.learning.keeper import Keeper
+from litellm_messplus.learning.keeper import Keeper, LearnerGoneError
 from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
 from litellm_messplus.learning.projections import save_rules
@@ -56,9 +56,10 @@ CONNECT_SECONDS = 10.0
 
 class Opened(NamedTuple):
     """The outcome of opening the database: the log position up to which the engines are restored,
-    and the key of the digests, without which the first requests would not be held."""
+    None if no learner has published a state yet, and the key of the digests, without which the
+    first requests would not be held."""
 
-    position: int
+    position: int | None
     conversation_key: bytes
 
 
@@ -86,29 +87,36 @@ async def open_database(
             for engine in engines.values():
                 engine.resume(engine.empty_state(), 0)
             await _mend(database)
+            position: int | None
             if keeper is None:
                 position = await restore(database, engines)
                 for engine in engines.values():
                     await keep_new(database, engine, position)
             else:
-                await asyncio.to_thread(keeper.begin)
-                position = await first_state(database, engines)
+                position = await _state_of_learner(database, engines, keeper)
             return Opened(position, await read_conversation_key(database))
     finally:
         await database.dispose()
 
 
-async def first_state(database: AsyncEngine, engines: dict[str, Engine]) -> int:
-    """Give the engines the state that a learner has published, and return its position. Waits for
-    one in office that is not ready yet, for ``FIRST_SECONDS``; without a state, requests are served
-    as without the plugin until there is one."""
+async def _state_of_learner(
+    database: AsyncEngine, engines: dict[str, Engine], keeper: Keeper
+) -> int | None:
+    """Give the engines the state that a learner publishes, and return its position. Starts a
+    learner if none is in office, and waits for one that is not ready yet, for ``FIRST_SECONDS``;
+    returns None without a state."""
+    try:
+        await asyncio.to_thread(keeper.begin)
+    except LearnerGoneError as error:  # it is tried again
+        logger.warning("%s", error)
+        return None
     spool = Spool(database, engines, Counters(), "", outlet_of(database))
     with suppress(TimeoutError):
         async with asyncio.timeout(FIRST_SECONDS):
             while not spool.has_state.is_set():
                 await spool.read()
                 await asyncio.sleep(FIRST_LOOK_SECONDS)
-    return spool.position
+    return spool.position if spool.has_state.is_set() else None
 
 
 async def _mend(database: AsyncEngine) -> None:
@@ -143,13 +151,27 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
 
     async def join() -> None:
         opened = await _opened(plugin, open_database)
-        plugin.parts.begin_at(opened.position)
+        plugin.parts.begin_at(opened.position or 0)
         plugin.parts.line_log.begin(opened.conversation_key)
         plugin.start()
+        await plugin.parts.sink.has_state.wait()
         plugin.engines = engines
         logger.warning("the database is there: requests are routed from now on")
 
     plugin.parts.tasks.start(join(), "joining")
+
+
+def route_later(plugin: MessplusPlugin) -> None:
+    """Remove every zoo from the plugin until a learner has published a state."""
+    engines, plugin.engines = plugin.engines, {}
+    plugin.counters.failure("state_awaited", "no learner has published a state yet")
+
+    async def wait() -> None:
+        await plugin.parts.sink.has_state.wait()
+        plugin.engines = engines
+        logger.warning("a learner has published a state: requests are routed from now on")
+
+    plugin.parts.tasks.start(wait(), "state-awaited")
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:
@@ -308,6 +330,8 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     else:
         plugin.parts.line_log.begin(opened.conversation_key)
         plugin.start()
+        if opened.position is None:
+            route_later(plugin)
     plugin.attach()
     freeze_startup_objects()
     for reason in idle_reasons(settings.zoos):

@@ -46,6 +46,10 @@ FAILURES = {
 """Descriptions of what failed, and the counters of `GET /messplus/health` that count it."""
 
 
+LATE_STATE = "state_seconds"
+"""The key in `GET /messplus/health` of the age of a state that is late, in seconds."""
+
+
 def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
     """Name the zoos that fail more than a few of their requests now."""
     for zoo, found in sorted(recent.items()):
@@ -70,6 +74,12 @@ def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
         if failed:
             message = f"{words} since the proxy started: {', '.join(failed)}"
             alerts.append(Alert(kind, message))
+    if (seconds := counters.get(LATE_STATE)) is not None:
+        message = (
+            f"requests are decided from a state of {seconds} s ago: the learner gives no sign of "
+            "life; labels are kept, and count once there is one"
+        )
+        alerts.append(Alert(AlertKind.LATE_STATE, message))
     return alerts
 
 

@@ -81,18 +81,15 @@ async def learned_of(database: str) -> Learned:
 
     Raises UnreadableDatabaseError if there is none, or none of this version.
     """
-    async with (
-        reading(database) as engine,
-        engine.connect() as connection,
-        one_moment(connection),
-    ):
-        return _together(await _savings(connection), await _readings(connection))
+    async with reading(database) as engine:
+        return await learned_now(engine)
 
 
-async def learned_live(database: AsyncEngine, readings: Mapping[str, ZooView | None]) -> Learned:
-    """Read the savings from the log, together with what running engines know."""
+async def learned_now(database: AsyncEngine) -> Learned:
+    """Read the savings from the log, and the beliefs from the newest snapshots of the learner, some
+    seconds old."""
     async with database.connect() as connection, one_moment(connection):
-        return _together(await _savings(connection), readings)
+        return _together(await _savings(connection), await _readings(connection))
 
 
 def _together(
@@ -186,8 +183,8 @@ def _zoo(zoo: LearnedZoo) -> Iterator[RenderableType]:
         yield Text(_saving_in_words(zoo.zoo, saving))
     if zoo.reading is None:
         yield Text(
-            f"{zoo.zoo}: no snapshot tells yet what was learned; ask the proxy, such as with "
-            "--url http://127.0.0.1:4000"
+            f"{zoo.zoo}: no snapshot shows yet what was learned; a running proxy takes one every "
+            "15 seconds"
         )
         return
     yield Text(_evidence(zoo.zoo, zoo.reading.evidence))

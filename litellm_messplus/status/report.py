@@ -46,6 +46,7 @@ class AlertKind(StrEnum):
     JOURNAL = "journal"
     GATES = "gates"
     UNSHARED = "unshared"
+    LATE_STATE = "late_state"
 
 
 AlertKey = tuple[AlertKind, str | None, str | None]

@@ -42,7 +42,7 @@ def scraped(seen: Distributions | None = None, counts: Mapping[str, float] | Non
     of_workers = {"routing_failures": 2, f"{MEASURED}prompts": 3.0, **(counts or {})}
     told = (seen or Distributions()).counts()
     distributed = {f"{DISTRIBUTED}{name}": count for name, count in told.items()}
-    found = figures_of(status(rate=0.6), {"zoo": engine}) | readiness_gauges(Readiness.ROUTING)
+    found = figures_of(status(rate=0.6), {"zoo": engine}) | readiness_gauges(Readiness.ROUTING, 0.0)
     return exposition(found, {"zoo": engine}, {**of_workers, **distributed})
 
 
@@ -148,7 +148,7 @@ def test_requests_are_remembered_up_to_a_bound() -> None:
 
 def test_the_state_of_a_worker_is_two_gauges() -> None:
     told = {
-        state: tuple(readiness_gauges(state).values())  # up, degraded
+        state: tuple(readiness_gauges(state, 0.0).values())[1:]  # up, degraded
         for state in Readiness
     }
     assert told == {
