@@ -52,7 +52,7 @@ class KnownEncoder:
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """What a learner is started with."""
+    """The settings that a learner is started with."""
 
     database: str
     zoos: Mapping[str, Zoo]
@@ -65,7 +65,7 @@ class LearnerSettings:
 
 
 async def serve(settings: LearnerSettings) -> None:
-    """Be the learner of a database until the standard input is closed."""
+    """Learn for a database until the standard input is closed."""
     database = create_engine(settings.database)
     lease = lease_of(database)
     try:

@@ -33,6 +33,7 @@ ALLOWED = {
         "restore",
         "rows",
         "runtime",
+        "settings",
         "state",
         "store",
     },

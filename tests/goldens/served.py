@@ -36,7 +36,7 @@ def proxy_config(
     ]
     return {
         "model_list": [*models, deployment("critic", "critic", min(prices.values()) / 10)],
-        "messplus": {"database": url(folder), "zoos": zoos, **given},
+        "messplus": {"database": url(folder), "zoos": zoos, "learner": "inside", **given},
     }
 
 
