@@ -50,6 +50,8 @@ None
 None
 -- index sqlite_autoindex_candidate_events_3
 None
+-- index sqlite_autoindex_deciders_1
+None
 -- index sqlite_autoindex_grading_sums_1
 None
 -- index sqlite_autoindex_gradings_1
@@ -177,6 +179,13 @@ CREATE TABLE conversation_key (
 	"key" VARCHAR(64) NOT NULL, 
 	PRIMARY KEY (id)
 )
+-- table deciders
+CREATE TABLE deciders (
+	worker VARCHAR(64) NOT NULL, 
+	taken BIGINT NOT NULL, 
+	seen_at DATETIME NOT NULL, 
+	PRIMARY KEY (worker)
+)
 -- table grading_sums
 CREATE TABLE grading_sums (
 	day DATE NOT NULL, 
@@ -264,6 +273,14 @@ CREATE TABLE hourly_request_sums (
 	queue FLOAT NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, hour, alpha)
 )
+-- table inbox
+CREATE TABLE inbox (
+	id INTEGER NOT NULL, 
+	worker VARCHAR(64) NOT NULL, 
+	number BIGINT NOT NULL, 
+	records BLOB NOT NULL, 
+	PRIMARY KEY (id)
+)
 -- table label_precedence
 CREATE TABLE label_precedence (
 	zoo VARCHAR(255) NOT NULL, 
@@ -299,6 +316,16 @@ CREATE TABLE labels (
 	probability FLOAT, 
 	PRIMARY KEY (label_id), 
 	UNIQUE (position)
+)
+-- table learner
+CREATE TABLE learner (
+	id INTEGER NOT NULL, 
+	epoch BIGINT NOT NULL, 
+	process VARCHAR(255), 
+	since DATETIME, 
+	published_at DATETIME, 
+	state BLOB, 
+	PRIMARY KEY (id)
 )
 -- table lessons
 CREATE TABLE lessons (
