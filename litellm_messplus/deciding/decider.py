@@ -21,6 +21,8 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
+from litellm_messplus.routing.limits import Limits
+from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.runtime.replacing import replace
@@ -179,10 +181,15 @@ class Engine:
             encoder.name, rule, policy, estimators, lengths, ExpectedUse.none_yet(models)
         )
 
-    def decide(self, question: Question, labelled: Labelled | None = None) -> Choice:
+    def decide(
+        self,
+        question: Question,
+        labelled: Labelled | None = None,
+        situation: Situation | None = None,
+    ) -> Choice:
         """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is called
-        once, before the policy."""
-        level, situation = question.level, self.situation(question)
+        once, before the policy. A ``situation`` is given if it is known, from the log."""
+        level, situation = question.level, situation or self.situation(question)
         if question.counted_with is not None:  # trials take whole conversations
             situation, labelled = without_trials(situation), None
         if labelled is not None:
@@ -192,20 +199,24 @@ class Engine:
             return self._numbered(question, situation, untried)
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
-    def hold(self, question: Question, candidate: str) -> Choice:
+    def hold(
+        self, question: Question, candidate: str, situation: Situation | None = None
+    ) -> Choice:
         """Keep a candidate without a decision. The request is numbered as any other.
 
         Raises KeyError for a candidate that cannot take the request.
         """
-        situation = self.situation(question)
+        situation = situation or self.situation(question)
         return self._numbered(
             question, situation, held(self._untried(question, situation), situation, candidate)
         )
 
-    def go_up(self, question: Question, candidate: str) -> Choice | None:
+    def go_up(
+        self, question: Question, candidate: str, situation: Situation | None = None
+    ) -> Choice | None:
         """Go up from a candidate that made no progress; None, without a number, if none is better.
         Raises the errors of ``hold``."""
-        situation = self.situation(question)
+        situation = situation or self.situation(question)
         better = upwards(self._untried(question, situation), situation, candidate)
         return None if better is None else self._numbered(question, situation, better, candidate)
 
@@ -280,12 +291,16 @@ class Engine:
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, request_id),
             choice_draw=uniform(self._seed, f"{stream}/choice", request_id),
-            outlook=expectations.outlook(usual, self._usual_factors(), limits),
+            outlook=self.outlook(usual, limits),
             is_forced=question.is_forced,
             newcomers=tuple(each for each in estimates if each.candidate in fresh),
             counted=self._counted(question),
             limits=limits,
         )
+
+    def outlook(self, candidates: tuple[str, ...], limits: Limits | None) -> Outlook | None:
+        """Return the outlook on the recent prompts for these candidates, at the current prices."""
+        return self.expectations.outlook(candidates, self._usual_factors(), limits)
 
     def _counted(self, question: Question) -> int | None:
         """Return the number of the request's conversation; None if the promise counts requests."""

@@ -61,7 +61,10 @@ class Expectations:
         return len(self._outlooks)
 
     def calls_changed(self) -> None:
-        """Compute the averages again: a call has ended, or a lesson was taught."""
+        """Compute the averages again: a call has ended, or a lesson was taught. A charge for
+        lateness depends on the calls too."""
+        for key in [key for key in self._outlooks if key[-1] is not None]:
+            del self._outlooks[key]
         estimators = self._state.estimators.values()
         prompts = [each.prompt_tokens for each in estimators]
         columns = (
@@ -124,14 +127,14 @@ class Expectations:
         if recent is None or len(self._state.use.seconds) < FEWEST:
             return None
         at = tuple(factors.get(name, 1.0) for name in candidates)
-        step = None if limits is None else limits.step
-        key = candidates, at, step
+        late = None if limits is None else limits.charged
+        key = candidates, at, late
         if key not in self._outlooks:
             if len(self._outlooks) == OUTLOOKS:
                 self._outlooks.clear()
             places = [self._zoo.candidates.index(name) for name in candidates]
             costs = self._costs(candidates, places, at)
-            if limits is not None and step is not None:
+            if limits is not None and late is not None:
                 costs = self._charged(costs, candidates, places, limits)
             self._outlooks[key] = Outlook(
                 recent.satisfaction[:, places], np.column_stack(costs), recent.hope[places].tolist()

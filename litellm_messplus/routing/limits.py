@@ -129,9 +129,10 @@ class Limits(NamedTuple):
         return self.budget is None or self.spent <= self.allowed - SPARE * self.budget
 
     @property
-    def step(self) -> tuple[float | None, int] | None:
-        """The part of the charge that a plan over recent prompts depends on; None without any."""
-        return (self.late_after, round(self.late_owed)) if self.charge > 0.0 else None
+    def charged(self) -> tuple[float | None, float] | None:
+        """The limit and the charge for lateness, on which a plan over recent prompts depends; None
+        without any."""
+        return (self.late_after, self.charge) if self.charge > 0.0 else None
 
     @property
     def is_tight(self) -> bool:

@@ -59,13 +59,19 @@ class Fold:
             self.begins[name] = begin(engine, await snapshots.base_of(self._database, name), start)
         self.position = min(self.begins.values(), default=0)
 
-    async def to(self, position: int, saw: Callable[[Entry], None] = lambda entry: None) -> None:
-        """Fold up to that position; ``saw`` is called with each entry of these zoos after it is
-        folded in. Raises UnreadableLogError."""
+    async def to(
+        self,
+        position: int,
+        saw: Callable[[Entry], None] = lambda entry: None,
+        comes: Callable[[Entry], None] = lambda entry: None,
+    ) -> None:
+        """Fold up to that position; ``comes`` is called with each entry of these zoos before it is
+        folded in, ``saw`` after. Raises UnreadableLogError."""
         async for entry in self._entries(position):
             engine = self.engines.get(entry.zoo)
             if engine is None or entry.position <= self.begins.get(entry.zoo, 0):
                 continue
+            comes(entry)
             try:
                 engine.apply(entry)
             except Exception as error:

@@ -1,6 +1,6 @@
 """Verification of a database: its integrity, and whether all derived data follows from the log.
-Verdicts, outcomes and sums, snapshots, and the queues of a running proxy are recomputed and
-compared."""
+Verdicts, outcomes and sums, snapshots, decisions, and the queues of a running proxy are recomputed
+and compared."""
 
 import asyncio
 import time
@@ -34,6 +34,7 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
+from litellm_messplus.upkeep.decisions import Decisions
 from litellm_messplus.upkeep.folding import (
     Fold,
     UnreadableLogError,
@@ -197,9 +198,13 @@ SNAPSHOTS_CHECK, FOLD_CHECK, BASES_CHECK = "snapshots", "fold", "bases"
 
 
 async def _of_snapshots(
-    database: AsyncEngine, fold: Fold, taken: Mapping[str, Snapshot | None]
+    database: AsyncEngine,
+    fold: Fold,
+    decisions: Decisions,
+    taken: Mapping[str, Snapshot | None],
 ) -> list[CheckResult]:
-    """Fold the log to its head; on the way, compare each zoo's state with its snapshot.
+    """Fold the log to its head; on the way, compare each zoo's state with its snapshot, and compute
+    the decisions again.
 
     The state after a snapshot follows from it and the log alone: if they are equal to the bit
     there, a start from either ends in the same state.
@@ -216,9 +221,10 @@ async def _of_snapshots(
             )
             findings.append(noted(SNAPSHOTS_CHECK, told))
         else:
-            await fold.to(found.position)
+            await decisions.to(found.position)
             findings.append(await _of_snapshot(database, fold.engines[zoo], found))
-    await fold.to(head)
+    await decisions.to(head)
+    findings += decisions.findings()
     if fold.failed:
         told = f"{fold.failed} entries of the log cannot be folded in ({'; '.join(fold.failures)})"
         advice = "every start passes them over; report them with the version of litellm-messplus"
@@ -386,7 +392,7 @@ async def _of_the_fold(
             )
             for each in bases.values()
         ]
-        findings += await _of_snapshots(database, fold, taken)
+        findings += await _of_snapshots(database, fold, Decisions(database, fold), taken)
         if ask is None:
             return [*findings, skipped(QUEUES_CHECK, NO_URL)]
         return [*findings, *await _of_queues(database, fold, ask)]

@@ -58,9 +58,14 @@ ZOOS: dict[str, dict[str, Any]] = {
 }
 
 
+def config(folder: Path) -> dict[str, Any]:
+    """Return the configuration of the proxy."""
+    return proxy_config(folder, ZOOS, MODELS, store_text=True, seed=7)
+
+
 async def run(folder: Path) -> Any:
     """Play the hour, and leave its database in the folder; return what was counted."""
-    given = proxy_config(folder, ZOOS, MODELS, store_text=True, seed=7)
+    given = config(folder)
     at_once = partial(LabelPurse, start_allowance=1.0)  # nothing is saved in so short a time
     with patch.object(buying, "LabelPurse", at_once):
         async with served(given) as (plugin, client):

@@ -14,9 +14,13 @@ import typer
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
+from litellm_messplus.serving.deployments.index import configured_zoos
+from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.upkeep.folding import fresh_engines
+from litellm_messplus.upkeep.verify import verify
 from tests.goldens import hour, still
 from tests.goldens.plain import as_json, as_text, changes, digest, rows
 from tests.goldens.seeded import seeded
@@ -247,9 +251,17 @@ def _parsed(printed: str) -> Any:
 
 
 def log_of_hour(folder: Path) -> Texts:
-    """Record all rows after an hour of traffic through the real plugin."""
-    counted = asyncio.run(hour.run(folder))
-    return {"hour.jsonl": rows(folder / "messplus.db"), "hour_health.json": as_json(counted)}
+    """Record all rows after an hour of traffic through the real plugin, and what follows of them
+    from the log alone."""
+    counted, given = asyncio.run(hour.run(folder)), hour.config(folder)
+    settings = load_settings(given)
+    engines = fresh_engines(settings, configured_zoos(settings, given))
+    found = asyncio.run(verify(str(folder / "messplus.db"), engines, None))
+    return {
+        "hour.jsonl": rows(folder / "messplus.db"),
+        "hour_health.json": as_json(counted),
+        "hour_verified.txt": "".join(f"{each.outcome}: {each.line}\n" for each in found.findings),
+    }
 
 
 KINDS: tuple[Callable[[Path], Texts], ...] = (
