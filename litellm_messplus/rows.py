@@ -6,18 +6,17 @@ its columns. From this are derived the table and the row to insert (`store/rows.
 shows (`inspecting/logged.py`), what is dropped without `store_text`, and `docs/sql.md`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from types import UnionType
 from typing import (
     Any,
     NamedTuple,
     TypeVar,
-    cast,
     dataclass_transform,
     get_args,
     get_origin,
@@ -117,24 +116,76 @@ def columns_of(record: Any) -> list[Declared]:
 
 def flat(record: Any) -> dict[str, Any]:
     """Return the values of all columns by name."""
+    return dict(zip(names_of(type(record)), values_of(record)))  # noqa: B905 -- strict took a tenth
+
+
+def names_of(record: type) -> tuple[str, ...]:
+    """Return the names of all columns, in the order of ``values_of``."""
+    return _layout(record).names
+
+
+def values_of(record: Any) -> list[Any]:
+    """Return the values of all columns."""
     layout = _layout(type(record))
     values = [*layout.own(record)]
     for name, read, nothing in layout.facets:
         found = getattr(record, name)
         values += nothing if found is None else read(found)
-    return dict(zip(layout.names, values))  # noqa: B905 -- strict took a tenth of it
+    return values
 
 
 def facet(kind: type[Facet], row: Mapping[Any, Any]) -> Facet | None:
     """Read a facet from a row that has its columns; None if all of them are NULL."""
-    if all(row[each.name] is None for each in columns_of(kind)):
-        return None
-    return rebuilt(kind, row)
+    values = [row[name] for name in names_of(kind)]
+    return None if values.count(None) == len(values) else from_values(kind, values)
 
 
 def rebuilt(kind: type[Facet], row: Mapping[Any, Any]) -> Facet:
     """Read a record or a facet from a row that has its columns."""
-    return kind(**{name: read(row) for name, read in _from_row(kind)})
+    return from_values(kind, [row[name] for name in names_of(kind)])
+
+
+def from_values(kind: type[Facet], values: Sequence[Any]) -> Facet:
+    """Make the record of what ``values_of`` returned, in which enumerations may be texts and tuples
+    lists."""
+    making = _making(kind)
+    found = dict(zip(making.names, values))  # noqa: B905 -- those of facets follow
+    for name, kept in making.kept:
+        if found[name] is not None:
+            found[name] = kept(found[name])
+    for name in making.computed:
+        del found[name]
+    for name, facet_kind, start, end, is_optional in making.facets:
+        part = values[start:end]
+        is_missing = is_optional and part.count(None) == len(part)
+        found[name] = None if is_missing else from_values(facet_kind, part)
+    return kind(**found)
+
+
+class _Making(NamedTuple):
+    """The making of a record from its values: the ``names`` of its own columns, which come first; which
+    of them are no built-in types, and which are ``computed`` by the record; and the facets."""
+
+    names: tuple[str, ...]
+    kept: tuple[tuple[str, Callable[[Any], Any]], ...]
+    computed: tuple[str, ...]
+    facets: tuple[tuple[str, type, int, int, bool], ...]
+
+
+@by_type
+def _making(record: Any) -> _Making:
+    kinds = {name: _plain(hint) for name, hint in _hints(record).items()}
+    own = {name: get_origin(kind) or kind for name, (kind, _) in kinds.items()}
+    own = {name: kind for name, kind in own.items() if not is_dataclass(kind)}
+    place, facets = len(own), []
+    for name, (kind, is_optional) in kinds.items():
+        if name not in own:
+            size = len(names_of(kind))
+            facets.append((name, kind, place, place + size, is_optional))
+            place += size
+    kept = [(name, kind) for name, kind in own.items() if issubclass(kind, Enum | tuple)]
+    computed = [each.name for each in fields(record) if not each.init and each.name in own]
+    return _Making((*own,), (*kept,), (*computed,), (*facets,))
 
 
 def always(record: Any) -> bool:
@@ -194,19 +245,3 @@ def _plain(hint: Any) -> tuple[Any, bool]:
     if is_optional:
         (hint,) = (each for each in get_args(hint) if each is not type(None))
     return hint, is_optional
-
-
-@by_type
-def _from_row(record: Any) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return the reader of each field from a row."""
-    given = [each.name for each in fields(record) if each.init]
-    return [(name, _reading(name, *_plain(_hints(record)[name]))) for name in given]
-
-
-def _reading(name: str, kind: Any, is_optional: bool) -> Callable[[Any], Any]:
-    if is_dataclass(kind):
-        return partial(facet if is_optional else rebuilt, cast(type, kind))
-    base = get_origin(kind) or kind
-    if issubclass(base, Enum | tuple):  # the database holds a text or a list
-        return lambda row: None if row[name] is None else base(row[name])
-    return itemgetter(name)

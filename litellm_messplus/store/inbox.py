@@ -6,8 +6,9 @@ in the log, never in both and never in neither, whoever is killed.
 """
 
 import marshal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import Record
-from litellm_messplus.rows import by_type, columns_of, rebuilt
+from litellm_messplus.rows import by_type, columns_of, from_values, names_of, values_of
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.store import log
-from litellm_messplus.store.rows import features_from_bytes, row_of
+from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import deciders, inbox, learner
 
 # Records as bytes: plain values in the order of the columns, which take a tenth of the time of
@@ -27,16 +28,17 @@ from litellm_messplus.store.tables import deciders, inbox, learner
 
 KINDS = tuple(log.TABLE_OF)
 """The kinds of records; a record is encoded with its kind's place."""
+AS_IT_IS = frozenset({str, int, float, bool, bytes, type(None)})
 FORMAT = 4
 """The version of `marshal`'s format, which every supported Python reads."""
 
 
 def encode(records: Sequence[Record]) -> bytes:
-    """Encode records; ``decode`` returns equal ones.
-
-    Raises ValueError for a value that no database would accept.
-    """
-    rows = [(KINDS.index(type(each)), [*map(_plain, _values(each))]) for each in records]
+    """Encode records; ``decode`` returns equal ones. Raises ValueError for a value of no column."""
+    rows = [
+        (KINDS.index(type(record)), [_plain(v) if type(v) not in AS_IT_IS else v for v in values])
+        for record, values in zip(records, map(values_of, records), strict=True)
+    ]
     return marshal.dumps(rows, FORMAT)
 
 
@@ -45,39 +47,33 @@ def decode(data: bytes) -> list[Record]:
     found: list[Record] = []
     for place, values in marshal.loads(data):
         kind = KINDS[place]
-        names, times, vectors = _layout(kind)
-        row = dict(zip(names, values, strict=True))
-        for name in times:
-            if row[name] is not None:
-                row[name] = datetime.fromtimestamp(row[name], UTC)
-        for name in vectors:
-            if row[name] is not None:
-                row[name] = features_from_bytes(row[name])
-        found.append(rebuilt(kind, row))
+        for column, back in _converted(kind):
+            if values[column] is not None:
+                values[column] = back(values[column])
+        found.append(from_values(kind, values))
     return found
 
 
-def _values(record: Record) -> list[Any]:
-    row = row_of(record, 0)
-    return [row[name] for name in _layout(type(record))[0]]
-
-
 @by_type
-def _layout(record: Any) -> tuple[list[str], list[str], list[str]]:
-    """Return the names of all columns, of the times, and of the vectors."""
-    found = columns_of(record)
-    times = [each.name for each in found if each.base is datetime]
-    vectors = [each.name for each in found if each.base is np.ndarray]
-    return [each.name for each in found], times, vectors
+def _converted(record: Any) -> list[tuple[int, Callable[[Any], Any]]]:
+    """Return the places of times and of vectors among the values, and how they are decoded."""
+    kinds = {each.name: each.base for each in columns_of(record)}
+    back: dict[type, Callable[[Any], Any]] = {
+        datetime: partial(datetime.fromtimestamp, tz=UTC),
+        np.ndarray: features_from_bytes,
+    }
+    names = enumerate(names_of(record))
+    return [(place, back[kinds[name]]) for place, name in names if kinds[name] in back]
 
 
 def _plain(value: Any) -> Any:
     """Return a value as `marshal` takes it: of a built-in type itself, not of a class of it."""
-    kind = type(value)
-    if value is None or kind in (str, int, float, bool, bytes):
+    if type(value) in AS_IT_IS:
         return value
-    if kind is datetime:
+    if isinstance(value, datetime):
         return value.timestamp()
+    if isinstance(value, np.ndarray):
+        return features_to_bytes(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
