@@ -20,6 +20,8 @@ from litellm_messplus.records import Asker, CandidateRecord, Record, RequestReco
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.runtime.vocabulary import CallStatus, Change, level_before
 from litellm_messplus.state.catalog import plain_price
+from litellm_messplus.state.entries import Decided
+from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.switching.modes import Arm, Trial
@@ -65,6 +67,25 @@ class Worker:
         async for entry in read_entries(database, self.position, upto):
             assert fold({"zoo": self.engine}, entry)
         self.position = max(self.position, upto)
+
+
+@dataclass
+class Reader(Worker):
+    """A worker that decides from what a learner publishes of its state."""
+
+    learner: Engine = field(default_factory=build_engine)
+    workers: int = 1
+
+    async def follow(self, database: AsyncEngine, upto: int) -> None:
+        """See the state of the log up to there."""
+        async for entry in read_entries(database, self.position, upto):
+            assert fold({"zoo": self.learner}, entry)
+            if isinstance(entry, Decided):
+                self.engine.forget(entry.request_id)
+        view = View("settings", *view_of(self.learner.state))
+        told = Publication.unpack(Publication(upto, 1, self.workers, {}, {"zoo": view}).pack())
+        self.engine.see(told.views["zoo"], told.position, told.workers)
+        self.position = upto
 
 
 @dataclass

@@ -16,7 +16,17 @@ from litellm_messplus.store import log
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.upkeep import decisions as computing
 from tests.support.builders import LARGE, PRICES, adaptive_of, build_engine, build_zoo, request
-from tests.support.decided_log import GOLD, LIMITS, TURNS_OF, WAYS, Script, Worker, computed, play
+from tests.support.decided_log import (
+    GOLD,
+    LIMITS,
+    TURNS_OF,
+    WAYS,
+    Reader,
+    Script,
+    Worker,
+    computed,
+    play,
+)
 
 ZOOS: dict[str, dict[str, Any]] = {
     "plain": {"alpha": 0.7},
@@ -28,24 +38,31 @@ ZOOS: dict[str, dict[str, Any]] = {
 
 
 async def written(
-    database: AsyncEngine, settings: dict[str, Any], requests: int = 400, workers: int = 3
+    database: AsyncEngine,
+    settings: dict[str, Any],
+    requests: int = 400,
+    workers: int = 3,
+    *,
+    is_published: bool = False,
 ) -> tuple[Script, list[RequestRecord]]:
-    """A log of that many requests, decided by so many workers."""
-    engines = [build_engine(build_zoo(**settings, **GOLD), seed=5) for _ in range(workers)]
-    for engine in engines:
+    """A log of that many requests, decided by so many workers, from their own folds or from what a
+    learner publishes."""
+    script, deciding = Script(seed=1), list[Worker]()
+    for _ in range(workers):
+        engine, learner = (build_engine(build_zoo(**settings, **GOLD), seed=5) for _ in range(2))
         engine.deciders = workers
-    script = Script(seed=1)
-    rows = [
-        row async for row in play(script, [Worker(each) for each in engines], database, requests)
-    ]
-    return script, rows
+        deciding.append(
+            Reader(engine, learner=learner, workers=workers) if is_published else Worker(engine)
+        )
+    return script, [row async for row in play(script, deciding, database, requests)]
 
 
+@pytest.mark.parametrize("is_published", [False, True])
 @pytest.mark.parametrize("name", ZOOS)
 async def test_every_decision_is_computed_again_to_the_bit(
-    name: str, database: AsyncEngine
+    name: str, is_published: bool, database: AsyncEngine
 ) -> None:
-    script, rows = await written(database, ZOOS[name])
+    script, rows = await written(database, ZOOS[name], is_published=is_published)
 
     found = await computed(database, ZOOS[name])
 
