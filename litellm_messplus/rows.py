@@ -163,8 +163,8 @@ def from_values(kind: type[Facet], values: Sequence[Any]) -> Facet:
 
 
 class _Making(NamedTuple):
-    """The making of a record from its values: the ``names`` of its own columns, which come first; which
-    of them are no built-in types, and which are ``computed`` by the record; and the facets."""
+    """The making of a record from its values: the ``names`` of its own columns, which come first;
+    which of them are no built-in types, and which are ``computed`` by the record; its facets."""
 
     names: tuple[str, ...]
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]

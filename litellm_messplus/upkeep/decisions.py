@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.deciding.decider import (
@@ -65,12 +65,13 @@ COLUMNS = [requests.c[name] for name in f"{INPUTS} {OUTPUTS}".split()]
 
 @dataclass
 class Decisions:
-    """The decisions of a log, computed again while ``fold`` advances: ``same`` of them are equal to
-    the bit, ``rounded`` but for rounding; ``left_out`` counts the others that are not compared, by
-    reason."""
+    """The decisions of a log up to ``head``, computed again while ``fold`` advances: ``same`` of
+    them are equal to the bit, ``rounded`` but for rounding; ``left_out`` counts those that are not
+    compared, by reason."""
 
     database: AsyncEngine
     fold: Fold
+    head: int
     same: int = 0
     rounded: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -124,7 +125,7 @@ class Decisions:
         """Read the positions of the requests that can be computed again, by that of their state;
         count the others. Each takes 16 bytes."""
         own = requests.c
-        of_these = own.zoo.in_(list(self.fold.engines))
+        of_these = and_(own.zoo.in_(list(self.fold.engines)), own.position <= self.head)
         found = []
         query = select(own.as_of, own.position, own.zoo, own.reason).where(of_these)
         async for row in await connection.stream(query):

@@ -200,7 +200,6 @@ SNAPSHOTS_CHECK, FOLD_CHECK, BASES_CHECK = "snapshots", "fold", "bases"
 async def _of_snapshots(
     database: AsyncEngine,
     fold: Fold,
-    decisions: Decisions,
     taken: Mapping[str, Snapshot | None],
 ) -> list[CheckResult]:
     """Fold the log to its head; on the way, compare each zoo's state with its snapshot, and compute
@@ -210,6 +209,7 @@ async def _of_snapshots(
     there, a start from either ends in the same state.
     """
     head, findings = await log.head(database), []
+    decisions = Decisions(database, fold, head)
     for zoo, found in sorted(taken.items(), key=lambda each: each[1].position if each[1] else 0):
         if found is None:
             told = f"{zoo}: no snapshot fits these settings; a start folds the whole log"
@@ -392,7 +392,7 @@ async def _of_the_fold(
             )
             for each in bases.values()
         ]
-        findings += await _of_snapshots(database, fold, Decisions(database, fold), taken)
+        findings += await _of_snapshots(database, fold, taken)
         if ask is None:
             return [*findings, skipped(QUEUES_CHECK, NO_URL)]
         return [*findings, *await _of_queues(database, fold, ask)]

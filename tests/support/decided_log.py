@@ -251,8 +251,9 @@ async def play(
 async def computed(database: AsyncEngine, settings: dict[str, Any], **changed: Any) -> Decisions:
     """What comes out of computing all decisions again, with a zoo of these settings."""
     zoo = build_zoo(**{**settings, **changed}, **GOLD)
-    found = Decisions(database, fold := Fold(database, {"zoo": build_engine(zoo, seed=5)}))
+    head = await log.head(database)
+    found = Decisions(database, fold := Fold(database, {"zoo": build_engine(zoo, seed=5)}), head)
     await fold.begin()
-    await found.to(await log.head(database))
+    await found.to(head)
     assert fold.failed == 0
     return found
