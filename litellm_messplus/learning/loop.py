@@ -20,7 +20,7 @@ from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.state.snapshot import fingerprint
 from litellm_messplus.store import inbox
-from litellm_messplus.store.database import is_the_records_fault
+from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
 from litellm_messplus.store.inbox import Batch, DeposedError
 from litellm_messplus.store.notices import LogNotices
 from litellm_messplus.store.worker_counters import LEARNER, WorkerCounters, running
@@ -110,8 +110,10 @@ class LearnerLoop:
                 await self._wait()
             except DeposedError:
                 raise
-            except Exception:
-                self.counters.failure("learner_failures", "the inbox waits: it cannot be moved")
+            except Exception as error:
+                is_gone = isinstance(error, DatabaseFileGoneError)
+                counter = "database_file_gone" if is_gone else "journal_failures"
+                self.counters.failure(counter, "the inbox waits: it cannot be moved into the log")
                 if stopping:
                     break
                 await asyncio.sleep(RETRY_SECONDS)

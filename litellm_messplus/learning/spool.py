@@ -32,6 +32,9 @@ SETTLED_SECONDS = 1.0
 """The longest wait until the state includes what was written, after it is safe on disk."""
 SILENT_SECONDS = 2.0
 """Seconds without a sign of life of the learner after which nothing waits for it."""
+MOST = 10_000
+"""The most records kept in mind until a state includes them: if no learner comes, decisions of long
+ago stop counting as in flight."""
 LATE_SECONDS = 5.0
 """The age of a state from which on it is reported as late."""
 
@@ -124,6 +127,8 @@ class Spool:
     async def fold_written(self, records: Sequence[Record], appended: None) -> None:
         """Keep in mind what is in flight until a state includes it."""
         self._sent.append(_Sent(self._number, records))
+        while sum(len(sent.records) for sent in self._sent) > MOST:
+            self._sent.popleft().forget_in(self._engines)
 
     async def settled(self) -> None:
         """Return when the state includes all that was written; after a second, or if the learner is
