@@ -1,221 +1,249 @@
-"""What one database carries for 1, 2 and 4 workers: commits, waits for its log, and staleness.
+"""What many workers on one database cost: each other, themselves, and the learner that they share.
 
-    python -m benchmarks.workers [--json] [--seconds 5] [--rate 40] [--database sqlite]
+    python -m benchmarks.workers [--json] [--database sqlite] [--seconds 300] [--workers 16]
 
-A worker here is the journal and the engine in a process of their own, without LiteLLM, which would
-take 15 ms of CPU per request: on two cores, four proxies would measure the machine. Every request
-is decided, logged with its call, and judged; each verdict waits for the disk. First each worker
-takes `--rate` requests a second, then as many as its eight clients can send. Postgres is started by
-the benchmark, as it is installed, with its data on this machine's disk.
+A worker here is the journal, the spool and the engine without LiteLLM, which would take 15 ms of
+CPU per request: on two cores, sixteen proxies would measure the machine. The learner is the real
+process. First one worker writes while another only follows: `own_worker_ms` and `other_worker_ms`
+are the CPU of each per request of the first. Then `--workers` workers of `--rate` requests a second
+each, a tenth of them judged, write for `--seconds`; all of them run in one process, whose records
+are encoded beforehand, so that what is measured is the learner: its CPU per request, and the age of
+the states that it publishes: the seconds from the commit of a batch to the state that includes it.
+Postgres is started by the benchmark, as it is installed, with its data on this machine's disk.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
-from litellm_messplus.learning.learner import Learner
+from litellm_messplus.learning.keeper import Keeper
+from litellm_messplus.learning.outlet import outlet_of
+from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
+from litellm_messplus.learning.spool import Spool
+from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.prediction.surface import VERSION, read_surface
+from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.state.entries import Entry, Labelled
-from litellm_messplus.store import log
+from litellm_messplus.state.published import Publication
+from litellm_messplus.store import inbox
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support import packages
-from tests.support.builders import build_engine, build_zoo, label, request, served_call
+from tests.support.builders import build_zoo, label, request, served_call
 from tests.support.postgres import postgres_server
 
-WORKERS = (1, 2, 4)
-SECONDS = 5.0
-RATE = 40.0
-"""Requests per second and worker: a proxy on a core of its own handles about 60."""
-CLIENTS = 8
-START_SECONDS = 12.0
-"""Seconds until every process has imported what it needs."""
-SETTLE_SECONDS = 3.0
 DATABASES = ("sqlite", "postgres")
+WORKERS = 16
+RATE = 60.0
+"""Requests per second and worker: what a proxy on a core of its own serves."""
+SECONDS = 300.0
+FLUSH_SECONDS = 0.5
+JUDGED = 10
+"""One request in so many is judged."""
+ALONE_SECONDS = 10.0
+ENCODER = HashedNgrams()
 
 
 @dataclass(frozen=True)
-class Load:
-    """The work of one worker, and the common start time; ``rate`` None is as fast as possible."""
+class Pair:
+    """The milliseconds of CPU per request of the worker that serves, and of another one."""
 
-    database: str
-    worker: int
-    begins: float
-    seconds: float
-    rate: float | None
-
-
-@dataclass
-class Told:
-    """The times of one worker: moments by request, in seconds since 1970, and durations in
-    seconds."""
-
-    acknowledged: dict[str, float] = field(default_factory=dict)
-    folded: dict[str, float] = field(default_factory=dict)
-    acknowledging: list[float] = field(default_factory=list)
-    locking: list[float] = field(default_factory=list)
-    cpu: float = 0.0
-    counters: dict[str, int] = field(default_factory=dict)
+    requests: int
+    own_worker_ms: float
+    other_worker_ms: float
 
 
 @dataclass(frozen=True)
-class Figures:
-    """The figures of all workers together; times in milliseconds."""
+class Many:
+    """The figures of many workers: ages in seconds, CPU in milliseconds per request."""
 
-    database: str
     workers: int
-    paced: bool
     requests_per_second: float
-    commits_per_second: float
-    acknowledged_median: float
-    acknowledged_99: float
-    lock_median: float
-    lock_99: float
-    stale_median: float | None
-    stale_99: float | None
-    cpu_per_request: float
+    age_median_seconds: float
+    age_p95_seconds: float
+    age_p99_seconds: float
+    learner_ms: float
+    learner_share_of_a_core: float
+    left_in_inbox: int
 
 
-class Worker:
-    """A worker that drives a journal, and records the times."""
-
-    def __init__(self, load: Load) -> None:
-        self._load = load
-        self._told = Told()
-        self._engine = build_engine(build_zoo())
-        self._journal: Journal | None = None
-
-    async def run(self) -> Told:
-        self._watch()
-        database = create_engine(self._load.database)
-        counters = Counters()
-        learner = Learner(database, {self._engine.zoo.name: self._engine}, counters)
-        self._journal = Journal(learner, counters, store_text=False, flush_seconds=0.5)
-        self._journal.start()
-        if time.time() > self._load.begins:
-            raise RuntimeError("the machine is too busy: a worker was not ready in time")
-        await asyncio.sleep(self._load.begins - time.time())
-        cpu, ends = time.process_time(), self._load.begins + self._load.seconds
-        if self._load.rate is None:
-            await asyncio.gather(*(self._client(n, ends) for n in range(CLIENTS)))
-        else:
-            await self._paced(self._load.rate, ends)
-        self._told.cpu = time.process_time() - cpu
-        await asyncio.sleep(SETTLE_SECONDS)  # until the others' last writes are folded in
-        await self._journal.close()
-        await database.dispose()
-        self._told.counters = counters.as_dict()
-        return self._told
-
-    def _watch(self) -> None:
-        """Record the times of folding in, and of waiting for the head of the log."""
-        apply, advance = Engine.apply, log.advance
-        told = self._told
-
-        def timed_apply(engine: Engine, entry: Entry) -> None:
-            apply(engine, entry)
-            if isinstance(entry, Labelled):
-                told.folded[entry.request_id] = time.time()
-
-        async def timed_advance(*arguments: object) -> log.Ends:
-            began = time.perf_counter()
-            ends = await advance(*arguments)  # type: ignore[arg-type]
-            told.locking.append(time.perf_counter() - began)
-            return ends
-
-        Engine.apply = timed_apply  # type: ignore[method-assign, assignment]
-        log.advance = timed_advance  # type: ignore[assignment]
-
-    async def _client(self, client: int, ends: float) -> None:
-        number = 0
-        while time.time() < ends:
-            number += 1
-            await self._request(f"{self._load.worker}-{client}-{number}-{self._load.begins:.0f}")
-
-    async def _paced(self, rate: float, ends: float) -> None:
-        number, tasks = 0, []
-        while (due := self._load.begins + number / rate) < ends:
-            await asyncio.sleep(max(0.0, due - time.time()))
-            name = f"{self._load.worker}-{number}-{self._load.begins:.0f}"
-            tasks.append(asyncio.create_task(self._request(name)))
-            number += 1
-        await asyncio.gather(*tasks)
-
-    async def _request(self, name: str) -> None:
-        assert self._journal is not None
-        self._journal.write(request(name))
-        self._journal.write(served_call(name))
-        began = time.perf_counter()
-        await self._journal.write_durably(label(name, 1.0))
-        self._told.acknowledging.append(time.perf_counter() - began)
-        self._told.acknowledged[name] = time.time()
-
-
-def work(load: Load) -> Told:
-    """Work as one worker, in a process of its own."""
-    return asyncio.run(Worker(load).run())
-
-
-def measure(database: str, url: str, workers: int, seconds: float, rate: float | None) -> Figures:
-    """Measure so many workers at once, on an existing database."""
-    begins = time.time() + START_SECONDS
-    loads = [Load(url, worker, begins, seconds, rate) for worker in range(workers)]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        told = list(pool.map(work, loads))
-    for each in told:
-        if each.counters:
-            raise SystemExit(f"a worker had failures: {each.counters}")
-    return figures(database, told, seconds, is_paced=rate is not None)
-
-
-def figures(database: str, told: Sequence[Told], seconds: float, *, is_paced: bool) -> Figures:
-    """Compute the figures from the workers' times."""
-    if any(here.acknowledged.keys() - each.folded.keys() for each in told for here in told):
-        raise RuntimeError("the machine is too busy: a worker had not read the log at the end")
-    requests = sum(len(each.acknowledged) for each in told)
-    acknowledging = [seconds for each in told for seconds in each.acknowledging]
-    locking = [seconds for each in told for seconds in each.locking]
-    stale = [
-        max(0.0, there.folded[name] - moment)
-        for here in told
-        for there in told
-        if there is not here
-        for name, moment in here.acknowledged.items()
+def served(name: str, number: int) -> list[Record]:
+    """Make the records of a request with real features, its call, and for some a verdict."""
+    words = f"What is {number} plus {number % 97}? Explain each of the {number % 7} steps."
+    asked = Conversation.of_text(words)
+    records: list[Record] = [
+        request(
+            name,
+            encoder=ENCODER.name,
+            features=ENCODER.encode([ENCODER.read(asked)])[0],
+            surface=read_surface(asked),
+            surface_version=VERSION,
+        ),
+        served_call(name),
     ]
-    return Figures(
-        database=database,
-        workers=len(told),
-        paced=is_paced,
-        requests_per_second=requests / seconds,
-        commits_per_second=len(locking) / seconds,
-        acknowledged_median=_milliseconds(acknowledging, 0.5),
-        acknowledged_99=_milliseconds(acknowledging, 0.99),
-        lock_median=_milliseconds(locking, 0.5),
-        lock_99=_milliseconds(locking, 0.99),
-        stale_median=_milliseconds(stale, 0.5) if stale else None,
-        stale_99=_milliseconds(stale, 0.99) if stale else None,
-        cpu_per_request=1000.0 * sum(each.cpu for each in told) / requests,
+    if number % JUDGED == 0:
+        records.append(label(name, float(number % 3 > 0)))
+    return records
+
+
+def encoded(prefix: str, requests: int) -> bytes:
+    """Encode a batch of so many requests."""
+    made = (served(f"{prefix}-{number}", number) for number in range(requests))
+    return inbox.encode([record for records in made for record in records])
+
+
+class Database:
+    """A database with its learner process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        known = KnownEncoder(ENCODER.name, ENCODER.dimension, ENCODER.is_fast)
+        self.keeper = Keeper(LearnerSettings(url, {"zoo": build_zoo()}, known, 0))
+
+    async def __aenter__(self) -> "Database":
+        self.engine = create_engine(self.url)
+        await migrate(self.engine)
+        await asyncio.to_thread(self.keeper.begin)
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.keeper.close()
+        await self.engine.dispose()
+
+    def learner_cpu(self) -> float:
+        """Return the CPU seconds of the learner so far."""
+        process = self.keeper.process_id
+        if process is None:
+            raise SystemExit("the learner ended")
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def worker(database: AsyncEngine, name: str, counters: Counters) -> Spool:
+    """Build what a worker of that name has of the learner."""
+    engines = {"zoo": Engine(build_zoo(), ENCODER, 0)}
+    return Spool(database, engines, counters, name, outlet_of(database))
+
+
+def follow(url: str, seconds: float) -> None:
+    """Follow what is published, as a worker that serves nothing does; print its CPU seconds."""
+
+    async def run() -> None:
+        database = create_engine(url)
+        spool = worker(database, "other", Counters())
+        spool.start(lambda: None)
+        await spool.has_state.wait()
+        began = time.process_time()
+        await asyncio.sleep(seconds)
+        print(json.dumps({"cpu": time.process_time() - began, "position": spool.position}))
+        await spool.close(is_written=False)
+        await database.dispose()
+
+    asyncio.run(run())
+
+
+async def pair(url: str, rate: float, seconds: float) -> Pair:
+    """Measure a worker that serves beside one that follows, and that one alone for the zero."""
+    async with Database(url) as database:
+        idle = json.loads(await _following(url, ALONE_SECONDS))["cpu"] / ALONE_SECONDS
+        counters = Counters()
+        spool = worker(database.engine, "own", counters)
+        journal = Journal(spool, counters, store_text=False, flush_seconds=FLUSH_SECONDS)
+        journal.start()
+        made = [served(f"own-{number}", number) for number in range(int(rate * seconds))]
+        following = asyncio.create_task(_following(url, seconds))
+        began, cpu = time.monotonic(), time.process_time()
+        for number, records in enumerate(made):
+            await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+            for record in records:
+                journal.write(record)
+        own = time.process_time() - cpu
+        other = json.loads(await following)["cpu"] - idle * seconds
+        await journal.flush()
+        await journal.close()
+        if counters.as_dict():
+            raise SystemExit(f"a worker had failures: {counters.as_dict()}")
+        return Pair(len(made), 1000.0 * own / len(made), 1000.0 * max(other, 0.0) / len(made))
+
+
+async def _following(url: str, seconds: float) -> bytes:
+    code = f"from benchmarks.workers import follow; follow({url!r}, {seconds!r})"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE
     )
+    said, _ = await process.communicate()
+    return said
 
 
-def _milliseconds(found: list[float], share: float) -> float:
-    cuts = statistics.quantiles(found, n=100, method="inclusive")
-    return 1000.0 * cuts[round(100 * share) - 1]
+async def many(url: str, workers: int, rate: float, seconds: float) -> Many:
+    """Measure the learner that so many workers share."""
+    batches = int(seconds / FLUSH_SECONDS)
+    size = int(rate * FLUSH_SECONDS)
+    made = [[encoded(f"{n}-{batch}", size) for batch in range(batches)] for n in range(workers)]
+    async with Database(url) as database:
+        outlet, sent, ages = outlet_of(database.engine), dict[tuple[str, int], float](), []
+        taken: dict[str, int] = {}
+
+        async def write(name: str, encoded: Sequence[bytes], first: float) -> None:
+            for number, data in enumerate(encoded, start=1):
+                due = first + number * FLUSH_SECONDS
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                await inbox.put(database.engine, name, number, data, is_durable=number % 2 == 0)
+                sent[name, number] = time.monotonic()
+
+        async def watch() -> None:
+            while True:
+                if (data := await outlet.newer()) is not None:
+                    now = time.monotonic()
+                    for name, upto in Publication.unpack(data).taken.items():
+                        for number in range(taken.get(name, 0) + 1, upto + 1):
+                            if (name, number) in sent:
+                                ages.append(now - sent[name, number])
+                        taken[name] = upto
+                await asyncio.sleep(0.01)
+
+        watching = asyncio.create_task(watch())
+        began, cpu = time.monotonic(), database.learner_cpu()
+        await asyncio.gather(
+            *(
+                write(f"w{n}", encoded, began + FLUSH_SECONDS * n / workers)
+                for n, encoded in enumerate(made)
+            )
+        )
+        took, cpu = time.monotonic() - began, database.learner_cpu() - cpu
+        left = len(await inbox.waiting(database.engine, 10**6))
+        await asyncio.sleep(1.0)
+        watching.cancel()
+        requests = workers * batches * size
+        cuts = statistics.quantiles(ages, n=100, method="inclusive")
+        return Many(
+            workers=workers,
+            requests_per_second=requests / took,
+            age_median_seconds=cuts[49],
+            age_p95_seconds=cuts[94],
+            age_p99_seconds=cuts[98],
+            learner_ms=1000.0 * cpu / requests,
+            learner_share_of_a_core=cpu / took,
+            left_in_inbox=left,
+        )
 
 
 @contextmanager
 def databases(kind: str) -> Iterator[Iterator[str]]:
-    """Yield URLs of empty logs, one after another."""
+    """Yield URLs of empty databases, one after another."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             yield (f"sqlite+aiosqlite:///{Path(folder)}/{n}.db" for n in range(100))
@@ -226,46 +254,25 @@ def databases(kind: str) -> Iterator[Iterator[str]]:
         yield (server.database() for _ in range(100))
 
 
-async def prepare(url: str) -> None:
-    database = create_engine(url)
-    await migrate(database)
-    await database.dispose()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--rate", type=float, default=RATE)
+    parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("--database", choices=DATABASES, action="append")
-    asked = parser.parse_args()
-    found = []
-    for kind in asked.database or DATABASES:
+    given = parser.parse_args()
+    found = {}
+    for kind in given.database or DATABASES:
         with databases(kind) as urls:
-            for rate in (asked.rate, None):
-                for workers in WORKERS:
-                    asyncio.run(prepare(url := next(urls)))
-                    found.append(measure(kind, url, workers, asked.seconds, rate))
-                    if not asked.json:
-                        print(line(found[-1]), flush=True)
-    if asked.json:
-        print(json.dumps([asdict(each) for each in found]))
-
-
-def line(found: Figures) -> str:
-    """Format the figures of one measurement, for people."""
-    stale = (
-        ""
-        if found.stale_median is None
-        else (f", stale {found.stale_median:.0f} ({found.stale_99:.0f})")
-    )
-    return (
-        f"{found.database} {found.workers} workers {'paced' if found.paced else 'full'}: "
-        f"{found.requests_per_second:.0f} requests/s, {found.commits_per_second:.0f} commits/s, "
-        f"ms median (99 %): acknowledged {found.acknowledged_median:.1f} "
-        f"({found.acknowledged_99:.1f}), lock {found.lock_median:.1f} ({found.lock_99:.1f}){stale};"
-        f" CPU {found.cpu_per_request:.2f} ms a request"
-    )
+            two = asyncio.run(pair(next(urls), given.rate, min(given.seconds, 30.0)))
+            fleet = asyncio.run(many(next(urls), given.workers, given.rate, given.seconds))
+            found[kind] = {**asdict(two), "sixteen": asdict(fleet)}
+            if not given.json:
+                print(kind, *(f"{name} {value:.3f}" for name, value in asdict(two).items()))
+                print(kind, *(f"{name} {value:.3f}" for name, value in asdict(fleet).items()))
+    if given.json:
+        print(json.dumps(found))
 
 
 if __name__ == "__main__":
