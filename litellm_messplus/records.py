@@ -50,7 +50,7 @@ def _random_tail() -> bytes:
         return _tails.pop()
     except IndexError:
         drawn = os.urandom(DRAWN)
-        _tails.extend(drawn[start : start + TAIL] for start in range(TAIL, DRAWN, TAIL))
+        _tails.extend([drawn[start : start + TAIL] for start in range(TAIL, DRAWN, TAIL)])
         return drawn[:TAIL]
 
 

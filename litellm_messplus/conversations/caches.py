@@ -33,14 +33,15 @@ class Turn:
 def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> float:
     """Compute the cost of this call at a deployment that has ``warm_tokens`` of its prompt in its
     cache, and stores a ``share`` of the other tokens: 0 if clients mark nothing for the cache."""
-    cached = min(warm_tokens, turn.prompt_tokens)
-    is_cached = turn.prompt_tokens >= price.cached_from
-    others = max(turn.prompt_tokens - cached - turn.unmarked, 0.0)
+    tokens, cached = turn.prompt_tokens, warm_tokens
+    if cached > tokens:
+        cached = tokens
+    others = tokens - cached - turn.unmarked
     return price.of(
-        turn.prompt_tokens,
+        tokens,
         turn.completion_tokens,
         cached_tokens=cached,
-        written_tokens=share * others if is_cached else 0.0,
+        written_tokens=share * others if others > 0.0 and tokens >= price.cached_from else 0.0,
         seconds=turn.seconds,
     )
 
@@ -152,6 +153,8 @@ class Ahead:
     ) -> float:
         """Return the expected cost of a request, as the mean over it and those that follow it."""
         turn = Turn(prompt_tokens, self.growth, completion_tokens, seconds=seconds)
+        if self.remaining == 0.0:
+            return now(price, turn, self.warm, self.share)
         return per_request(hold(price, turn, self.warm, self.remaining, self.share), self.remaining)
 
 
@@ -168,9 +171,13 @@ class Habits:
         self._density = RecentMean(CHARACTERS_PER_TOKEN)
         self._remaining = Remaining(candidates)
         self._ended = 0
+        self._met: Collection[str] = candidates
 
     def meet(self, candidates: Collection[str]) -> None:
         """Set the candidates if they have changed: models come and go."""
+        if candidates is self._met:
+            return
+        self._met = candidates
         if len(candidates) == len(self._cold) and all(name in self._cold for name in candidates):
             return
         for means in (self._cold, self._stored, self._paid):
@@ -239,7 +246,7 @@ class Habits:
         after = self._remaining.after(calls) if knows else {}
         return {
             name: Ahead(
-                warm.get(name) or self._cold[name].value * tokens,
+                (name in warm and warm[name]) or self._cold[name].value * tokens,
                 line.stored if line.stored is not None else self._stored[name].value,
                 after.get(name, 0.0),
                 self._growth.value,

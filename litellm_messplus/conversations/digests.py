@@ -51,10 +51,13 @@ class Digests:
 
     def of_text(self, scope: Iterable[str], text: str) -> Digest:
         """Hash an id or an answer, which is meaningful within its scope only."""
-        digest = blake2b(key=self._key, digest_size=DIGEST)
-        for part in (*scope, text):
-            digest.update(_framed(part))
-        return digest.digest()
+        return self._begun((*scope, text)).digest()
+
+    def _begun(self, parts: Iterable[str]) -> blake2b:
+        """Hash parts, each with its length before it, so that no two sequences of parts have the
+        same bytes."""
+        framed = "".join([f"{len(part)}:{part}" for part in parts])
+        return blake2b(_encoded(framed), key=self._key, digest_size=DIGEST)
 
     def of_answer(self, text: str) -> Digest:
         """Hash the text of an answer, without the surrounding spaces, which clients strip."""
@@ -68,20 +71,13 @@ class Digests:
 
     def chain(self, scope: Iterable[str], conversation: Conversation) -> Chain:
         """Hash a prompt and its beginnings: the tools first, then the turns in order."""
-        begun = blake2b(key=self._key, digest_size=DIGEST)
-        for part in (*scope, *conversation.tools):
-            begun.update(_framed(part))
+        begun = self._begun((*scope, *conversation.tools))
         turns = conversation.turns
-        newest = next(_answers(turns), None)
-        places = [len(turns)] if newest is None else [newest, len(turns)]
-        found = _beginnings(begun.copy(), conversation, places)
-        longest = None if newest is None else found[0]
-        return Chain(found[-1], longest, partial(_shorter, begun, conversation))
-
-
-def _framed(text: str) -> bytes:
-    """Put its length before a text, so that no two sequences of parts have the same bytes."""
-    return _encoded(f"{len(text)}:{text}")
+        newest = next(_answers(turns), None) if turns[1:] else None
+        if newest is None:
+            return Chain(_beginnings(begun, conversation, [len(turns)])[0], None, tuple)
+        found = _beginnings(begun.copy(), conversation, [newest, len(turns)])
+        return Chain(found[1], found[0], partial(_shorter, begun, conversation))
 
 
 def _encoded(text: str) -> bytes:

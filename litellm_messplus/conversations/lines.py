@@ -317,9 +317,9 @@ class Lines:
             self._forget(next(iter(self._lines.values())))
 
     def _sweep(self, now: float) -> None:
-        for _ in range(min(SWEPT, len(self._lines))):
-            oldest = next(iter(self._lines.values()))
-            if now - oldest.used_at <= self._unused_seconds:
+        for _ in range(SWEPT):
+            oldest = next(iter(self._lines.values()), None)
+            if oldest is None or now - oldest.used_at <= self._unused_seconds:
                 return
             self._forget(oldest)
 

@@ -92,25 +92,30 @@ class Price:
     ) -> Amount:
         """Compute the cost of a call, or of each of many; cached, written and reasoning tokens are
         included in the other counts, not added to them."""
-
-        def at(price: Price) -> Amount:
-            return (
-                price.request
-                + price.prompt * prompt_tokens
-                + price.completion * completion_tokens
-                - price.cached_discount * cached_tokens
-                + price.written_surcharge * (written_tokens - hour_tokens)
-                + price.hour_surcharge * hour_tokens
-                + price.reasoning_surcharge * reasoning_tokens
-                + price.second * seconds
-            )
-
-        cost = at(self)
+        if self.tiers and isinstance(prompt_tokens, np.ndarray):
+            many: Amount = self._of_many(prompt_tokens, completion_tokens, seconds)
+            return many
+        price = self
         for tier in self.tiers:
-            if isinstance(prompt_tokens, np.ndarray):
-                cost = np.where(prompt_tokens > tier.above, at(tier.price), cost)
-            elif prompt_tokens > tier.above:
-                cost = at(tier.price)
+            if prompt_tokens > tier.above:
+                price = tier.price
+        return (
+            price.request
+            + price.prompt * prompt_tokens
+            + price.completion * completion_tokens
+            - price.cached_discount * cached_tokens
+            + price.written_surcharge * (written_tokens - hour_tokens)
+            + price.hour_surcharge * hour_tokens
+            + price.reasoning_surcharge * reasoning_tokens
+            + price.second * seconds
+        )
+
+    def _of_many(self, prompt_tokens: Any, completion_tokens: Any, seconds: Any) -> Any:
+        """Compute the cost of many calls, each by the tier of its prompt."""
+        cost = replace(self, tiers=()).of(prompt_tokens, completion_tokens, seconds=seconds)
+        for tier in self.tiers:
+            above = tier.price.of(prompt_tokens, completion_tokens, seconds=seconds)
+            cost = np.where(prompt_tokens > tier.above, above, cost)
         return cost
 
     def of_usage(self, usage: Usage, seconds: float = 0.0) -> float:

@@ -264,11 +264,10 @@ class Engine:
         unfolded = self._unfolded[level.name]
         t = self.state.requests[level.name] + self.deciders * len(unfolded) + 1
         stream = f"{self.zoo.name}/{level.name}"
-        expectations, counted = self.expectations, question.prompt_tokens
-        prompt_tokens = {
-            name: counted.get(name) or expectations.tokens(name, question.prompt_characters)
-            for name in question.candidates
-        }
+        expectations = self.expectations
+        prompt_tokens = expectations.tokens(
+            question.candidates, question.prompt_tokens, question.prompt_characters
+        )
         aimed = self._aim(level)
         estimates = expectations.estimates(
             question.prompt,
@@ -279,7 +278,7 @@ class Engine:
             self.usual_parts,
         )
         fresh = self._newcomers(aimed, question.candidates)
-        usual = tuple(name for name in question.candidates if name not in fresh)
+        usual = tuple([name for name in question.candidates if name not in fresh])
         in_flight = [*self._unfolded_use[level.name].values()] * self.deciders
         limits = limits_of(level, self.state, estimates, in_flight, question.at)
         return Situation(
@@ -287,13 +286,13 @@ class Engine:
             alpha=aimed,
             queue=self.state.policy.queue(level.name),
             in_flight=self.deciders * sum(unfolded.values()),
-            estimates=tuple(each for each in estimates if each.candidate not in fresh),
+            estimates=tuple([each for each in estimates if each.candidate not in fresh]),
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, request_id),
             choice_draw=uniform(self._seed, f"{stream}/choice", request_id),
             outlook=self.outlook(usual, limits),
             is_forced=question.is_forced,
-            newcomers=tuple(each for each in estimates if each.candidate in fresh),
+            newcomers=tuple([each for each in estimates if each.candidate in fresh]),
             counted=self._counted(question),
             limits=limits,
         )

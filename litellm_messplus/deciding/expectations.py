@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.conversations.caches import Ahead
+from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import expected
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
@@ -38,11 +39,14 @@ Factors = Mapping[str, float]
 
 
 class Usual(NamedTuple):
-    """The average use of a candidate's call; ``prompt_tokens`` is None before any call."""
+    """The average use of a candidate's call, its cost, and its price; ``prompt_tokens`` and
+    ``cost`` are None before any call."""
 
     prompt_tokens: float | None
     completion_tokens: float
     seconds: float
+    cost: float | None
+    price: Price
 
 
 class Expectations:
@@ -73,7 +77,7 @@ class Expectations:
             expected([each.seconds for each in estimators]),
         )
         self._usual = {
-            name: Usual(*row)
+            name: _usual(self._zoo.prices[name], *row)
             for name, row in zip(self._zoo.candidates, zip(*columns, strict=True), strict=True)
         }
 
@@ -97,25 +101,42 @@ class Expectations:
         satisfactions = self._state.policy.predict(prompt, list(prompt_tokens))
         known = self._state.lengths.multiples(prompt)
         multiples = dict(zip(self._zoo.candidates, known, strict=True))
-        return tuple(
-            self._estimate(
-                name,
-                tokens,
-                multiples[name],
-                most_completion_tokens,
-                satisfaction,
-                factors.get(name, 1.0),
-                ahead.get(name),
-                usual_parts.get(name, 1.0),
+        found = []
+        for (name, tokens), satisfaction in zip(prompt_tokens.items(), satisfactions, strict=True):
+            usual, multiple = self._usual[name], multiples[name]
+            completion, price = usual.completion_tokens, usual.price
+            longest = completion * multiple
+            if longest > most_completion_tokens:
+                longest = most_completion_tokens
+            seconds = usual.seconds * multiple
+            if name in ahead:
+                cost = ahead[name].cost(price, tokens, longest, seconds)
+            else:
+                cost = price.of(tokens, longest, seconds=seconds)
+            typical = usual.cost
+            if typical is None:
+                typical = price.of(tokens, completion, seconds=usual.seconds)
+            factor = factors.get(name, 1.0) if factors else 1.0
+            part = usual_parts.get(name, 1.0) if usual_parts else 1.0
+            length = most_completion_tokens / completion if completion > 0.0 else 1.0
+            if completion > 0.0 and length > multiple:
+                length = multiple
+            found.append(
+                Estimate(name, factor * cost, factor * part * typical, satisfaction, length)
             )
-            for (name, tokens), satisfaction in zip(
-                prompt_tokens.items(), satisfactions, strict=True
-            )
-        )
+        return tuple(found)
 
-    def tokens(self, candidate: str, prompt_characters: int) -> float:
-        """Estimate the tokens of a prompt of ``prompt_characters`` for a candidate."""
-        return self._state.estimators[candidate].tokens_of(prompt_characters)
+    def tokens(
+        self, candidates: Sequence[str], counted: Mapping[str, float], prompt_characters: int
+    ) -> dict[str, float]:
+        """Estimate the tokens of a prompt of ``prompt_characters`` for each candidate that is not
+        ``counted``."""
+        known = self._state.estimators
+        return {
+            name: (name in counted and counted[name])
+            or prompt_characters / known[name].characters_per_token.value
+            for name in candidates
+        }
 
     def outlook(
         self, candidates: tuple[str, ...], factors: Factors, limits: Limits | None = None
@@ -126,7 +147,7 @@ class Expectations:
         recent = self._state.policy.recent
         if recent is None or len(self._state.use.seconds) < FEWEST:
             return None
-        at = tuple(factors.get(name, 1.0) for name in candidates)
+        at = tuple([factors.get(name, 1.0) if factors else 1.0 for name in candidates])
         late = None if limits is None else limits.charged
         key = candidates, at, late
         if key not in self._outlooks:
@@ -167,32 +188,14 @@ class Expectations:
         durations, limit = self._state.durations[candidate], limits.late_after or math.inf
         return durations.late_of_many(lengths, limit, LATE_SHARE)
 
-    def _estimate(
-        self,
-        candidate: str,
-        prompt_tokens: float,
-        multiple: float,
-        most_completion_tokens: float,
-        satisfaction: float,
-        factor: float,
-        ahead: Ahead | None,
-        usual_part: float,
-    ) -> Estimate:
-        price, usual = self._zoo.prices[candidate], self._usual[candidate]
-        tokens, seconds = usual.completion_tokens, usual.seconds
-        longest = min(tokens * multiple, most_completion_tokens)
-        asked = prompt_tokens if usual.prompt_tokens is None else usual.prompt_tokens
-        if ahead is None:
-            cost = price.of(prompt_tokens, longest, seconds=seconds * multiple)
-        else:
-            cost = ahead.cost(price, prompt_tokens, longest, seconds * multiple)
-        return Estimate(
-            candidate,
-            factor * cost,
-            factor * usual_part * price.of(asked, tokens, seconds=seconds),
-            satisfaction,
-            min(multiple, most_completion_tokens / tokens) if tokens > 0.0 else 1.0,
-        )
+
+def _usual(
+    price: Price, prompt_tokens: float | None, completion_tokens: float, seconds: float
+) -> Usual:
+    cost = None
+    if prompt_tokens is not None:
+        cost = price.of(prompt_tokens, completion_tokens, seconds=seconds)
+    return Usual(prompt_tokens, completion_tokens, seconds, cost, price)
 
 
 # The standing of a service level against its limits in addition to alpha, at a decision.

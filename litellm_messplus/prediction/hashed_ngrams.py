@@ -87,15 +87,18 @@ def _starts(kinds: NDArray[np.uint8]) -> NDArray[np.intp]:
     begins = kinds == _MARK
     begins[:1] |= is_letter[:1]
     begins[1:] |= is_letter[1:] & ~is_letter[:-1]
-    return np.flatnonzero(begins)
+    starts: NDArray[np.intp] = begins.nonzero()[0]
+    return starts
 
 
 def _codes(
     read: NDArray[np.uint8], kinds: NDArray[np.uint8], starts: NDArray[np.intp]
 ) -> NDArray[np.uint64]:
     """Hash each word by a polynomial modulo 2^64; the spaces behind it are ignored."""
-    lengths = np.diff(starts, append=len(read))
-    place = np.arange(starts[0], len(read)) - np.repeat(starts, lengths)
+    lengths = np.empty(len(starts), np.intp)
+    lengths[:-1], lengths[-1] = starts[1:], len(read)
+    lengths -= starts
+    place = np.arange(starts[0], len(read)) - starts.repeat(lengths)
     terms = (read[starts[0] :] + np.uint64(1)) * _POWERS[np.minimum(place, LONGEST_WORD - 1)]
     terms[kinds[starts[0] :] == _SPACE] = 0
     codes: NDArray[np.uint64] = np.add.reduceat(terms, starts - starts[0])
@@ -123,7 +126,7 @@ def _shape(text: str, lengths: NDArray[np.intp]) -> tuple[float, float, float, f
     count = len(lengths)
     return (
         math.log1p(min(len(text), 1_000_000)) / 16.0,
-        min(int(lengths.sum()) / count, 20.0) / 10.0,
-        int(np.count_nonzero(lengths == 1)) / count,
+        min(int(np.add.reduce(lengths)) / count, 20.0) / 10.0,
+        (lengths == 1).nonzero()[0].size / count,
         0.5 if "?" in _bounded(text) else 0.0,
     )

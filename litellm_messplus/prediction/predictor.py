@@ -186,6 +186,7 @@ class Predictor:
         self.recent = RecentPrompts(len(self.candidates), dimension)
         self._marks: Bounded[str, Mark] = Bounded(REVISABLE)
         self._refresh()
+        self._rebase()
 
     @property
     def is_blank(self) -> bool:
@@ -197,7 +198,8 @@ class Predictor:
         if not prompt.is_read:
             return [within(rate) for rate in self.rate]
         shifts = (self.heads.shifts(prompt) - self.recent.means).tolist()
-        return [within(logistic(self._base(place) + shift)) for place, shift in enumerate(shifts)]
+        found = zip(self._bases, shifts, strict=True)
+        return [within(logistic(base + shift)) for base, shift in found]
 
     def learn(
         self, candidate: str, call_id: str, request_id: str, prompt: Prompt, label: Label
@@ -207,12 +209,13 @@ class Predictor:
         added = 0.0
         if prompt.is_read:
             added = self.satisfaction(prompt)[place] - within(self.rate[place])
-            self.heads.learn(place, prompt, self._base(place), label)
+            self.heads.learn(place, prompt, self._bases[place], label)
             self.recent.add(request_id, prompt, self.heads)
         faded = self.means[place].add(label.value - added, label.weight)
         self._remember(call_id, Mark(faded, added))
         self._refresh()
         self.recent.counted(self.heads, self.rate, self._hope())
+        self._rebase()
 
     def revise(
         self, candidate: str, call_id: str, prompt: Prompt, previous: Label, label: Label
@@ -226,6 +229,7 @@ class Predictor:
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
         self._refresh()
+        self._rebase()
 
     def add(self, candidate: str) -> None:
         """Add an unknown candidate after the others."""
@@ -233,6 +237,7 @@ class Predictor:
         self.heads.add()
         self._name((*self.candidates, candidate))
         self.recent.add_model(self.heads, self.rate, self._hope())
+        self._rebase()
 
     def remove(self, candidate: str) -> None:
         """Forget a candidate; those after it move up."""
@@ -241,6 +246,7 @@ class Predictor:
         self.heads.remove(place)
         self._name(tuple(name for name in self.candidates if name != candidate))
         self.recent.remove_model(place, self.heads, self.rate, self._hope())
+        self._rebase()
 
     def _name(self, candidates: tuple[str, ...]) -> None:
         self.candidates = candidates
@@ -266,6 +272,7 @@ class Predictor:
         self.heads.load(arrays)
         self.recent.load(plain["recent"], arrays)
         self._refresh()
+        self._rebase()
 
     def view(self) -> tuple[dict[str, Any], Arrays]:
         """Return what predictions need of ``plain`` and ``arrays``."""
@@ -282,10 +289,12 @@ class Predictor:
         self.heads.load_view(arrays)
         self.recent.load_view(plain["recent"], arrays)
         self._refresh()
+        self._rebase()
 
-    def _base(self, place: int) -> float:
-        """Return the expected satisfaction of a candidate on the average prompt, in log-odds."""
-        return log_odds(self.rate[place]) + float(self.recent.offsets[place])
+    def _rebase(self) -> None:
+        """Compute what is expected of each candidate on the average prompt, in log-odds."""
+        offsets = self.recent.offsets.tolist()
+        self._bases = [log_odds(rate) + off for rate, off in zip(self.rate, offsets, strict=True)]
 
     def _hope(self) -> list[float]:
         """Return the optimism that may be added to each rate, up to a rate of 1."""

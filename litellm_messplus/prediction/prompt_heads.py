@@ -43,7 +43,9 @@ _FARTHEST = 30.0
 
 def within(probability: float) -> float:
     """Keep a probability away from 0 and 1, where the log-odds end."""
-    return min(max(probability, _EDGE), 1.0 - _EDGE)
+    if probability < _EDGE:
+        return _EDGE
+    return 1.0 - _EDGE if probability > 1.0 - _EDGE else probability
 
 
 def log_odds(probability: float) -> float:
@@ -52,7 +54,11 @@ def log_odds(probability: float) -> float:
 
 
 def logistic(log_odds: float) -> float:
-    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -_FARTHEST), _FARTHEST)))
+    if log_odds > _FARTHEST:
+        log_odds = _FARTHEST
+    elif log_odds < -_FARTHEST:
+        log_odds = -_FARTHEST
+    return 1.0 / (1.0 + math.exp(-log_odds))
 
 
 def logistics(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -345,4 +351,8 @@ class LengthHeads:
 
 
 def _multiple(shift: float) -> float:
-    return math.exp(min(max(shift, -LARGEST_SHIFT), LARGEST_SHIFT))
+    if shift > LARGEST_SHIFT:
+        shift = LARGEST_SHIFT
+    elif shift < -LARGEST_SHIFT:
+        shift = -LARGEST_SHIFT
+    return math.exp(shift)

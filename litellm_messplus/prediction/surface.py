@@ -145,8 +145,8 @@ def read_surface(conversation: Conversation) -> Surface:
     counts = [
         *classes,
         *_lengths(conversation, text, words, has_digits=classes[_DIGITS] > 0.0),
-        np.count_nonzero(histogram),
-        sum(text.count(mark) for mark in _CODE),
+        histogram.nonzero()[0].size,
+        sum(map(text.count, _CODE)),
         len(conversation.turns),
         len(conversation.text) - len(conversation.last),
         len(conversation.tools),
@@ -154,7 +154,9 @@ def read_surface(conversation: Conversation) -> Surface:
         conversation.attachments,
         conversation.asks_json,
     ]
-    shares = [_distinct(words), *_scripts(text, histogram), _english(words)]
+    several = len(words) or 1
+    english = sum(map(_ENGLISH.__contains__, words)) / several
+    shares = [len(set(words)) / several, *_scripts(text, histogram), english]
     surface = np.concatenate((np.log2(1.0 + np.array(counts)), shares)).astype(np.float32)
     surface.flags.writeable = False
     return surface
@@ -167,8 +169,9 @@ def ramps(surface: Surface) -> Ramps:
     """
     if surface.shape[-1:] != (len(NUMBERS),) or not np.isfinite(surface).all():
         raise ValueError(f"not a surface: shape {surface.shape}, or not all finite")
-    risen: Ramps = np.clip((surface[..., _OF] - _LOW) / _RISE, 0.0, 1.0)
-    return risen
+    risen = (surface[..., _OF] - _LOW) / _RISE
+    clipped: Ramps = np.minimum(np.maximum(risen, np.float32(0.0)), np.float32(1.0))
+    return clipped
 
 
 def number_of_column() -> NDArray[np.intp]:
@@ -186,19 +189,11 @@ def _lengths(
         len(conversation.text),
         len(words),
         len(numbers),
-        max(map(len, numbers), default=0),
-        sum(lengths) / max(len(lengths), 1),
+        max(map(len, numbers)) if numbers else 0,
+        sum(lengths) / (len(lengths) or 1),
         max(lengths, default=0),
         len(text) - 1 - text.rfind("\n"),
     ]
-
-
-def _distinct(words: list[str]) -> float:
-    return len(set(words)) / max(len(words), 1)
-
-
-def _english(words: list[str]) -> float:
-    return sum(map(_ENGLISH.__contains__, words)) / max(len(words), 1)
 
 
 def _scripts(text: str, histogram: NDArray[np.intp]) -> list[float]:

@@ -86,8 +86,9 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     reserved = _reserve(view, known, situation)
     owed = situation.queue + situation.in_flight
     terms = _terms(situation, known, view, owed, reserved, answered_share)
+    hope = terms.hope
     scores = [
-        estimate.cost - terms.price * (estimate.satisfaction + terms.hope * (optimistic - rate))
+        estimate.cost - terms.price * (estimate.satisfaction + hope * (optimistic - rate))
         for estimate, optimistic, rate in zip(
             situation.estimates, view.optimistic, known.rate, strict=True
         )
@@ -97,8 +98,8 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     pick = _pick(situation, known, view, terms, best, owed, is_blind=is_blind)
     ranking = _ranking(pick.chosen, terms.models, view.by_cost, scores)
     return Decision(
-        ranking=tuple(situation.estimates[place].candidate for place in ranking),
-        explored=tuple(situation.estimates[place].candidate for place in pick.unseen),
+        ranking=tuple([situation.estimates[place].candidate for place in ranking]),
+        explored=tuple([situation.estimates[place].candidate for place in pick.unseen]),
         is_exploration=pick.is_probe or bool(pick.unseen),
         exploration_probability=pick.chance,
         expected_satisfaction=situation.estimates[pick.chosen].satisfaction,
@@ -179,27 +180,31 @@ def _propensity(
     by_probe = chance / len(tried) if chosen in served else 0.0
     if chosen != best:
         return by_probe
-    unseen = sum(model != best for model in tried if model not in served)
+    unseen = len([model for model in tried if model not in served and model != best])
     return 1.0 - chance + by_probe + chance * unseen / len(tried)
 
 
 def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
     """Compute the surplus to aim at, from the cheapest candidate that holds alpha, or the best."""
-    best = max(view.by_cost, key=known.rate.__getitem__)
-    holds = (place for place in view.by_cost if known.rate[place] >= situation.alpha)
-    holder = next(holds, best)
+    holds = [place for place in view.by_cost if known.rate[place] >= situation.alpha]
+    holder = holds[0] if holds else max(view.by_cost, key=known.rate.__getitem__)
     return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.number)
 
 
 def _view(situation: Situation, known: Knowledge) -> View:
+    terms = zip(known.rate, known.optimism, known.deviation, strict=True)
     optimistic = tuple(
-        min(rate + extra * deviation, 1.0)
-        for rate, extra, deviation in zip(known.rate, known.optimism, known.deviation, strict=True)
+        [
+            1.0 if (best := rate + extra * deviation) > 1.0 else best
+            for rate, extra, deviation in terms
+        ]
     )
-    typical = tuple(estimate.typical_cost for estimate in situation.estimates)
+    typical = tuple([estimate.typical_cost for estimate in situation.estimates])
     # At equal cost the better one comes first: the others are then never worth calling.
-    by_cost = sorted(range(len(typical)), key=lambda place: (typical[place], -optimistic[place]))
-    return View(tuple(by_cost), typical, optimistic, max(optimistic) >= situation.alpha)
+    places = range(len(typical))
+    ordered = sorted(zip(typical, [-best for best in optimistic], places, strict=True))
+    by_cost = tuple([place for _, _, place in ordered])
+    return View(by_cost, typical, optimistic, max(optimistic) >= situation.alpha)
 
 
 def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> float:
@@ -220,8 +225,8 @@ def _ranking(
     chosen: int, allowed: Sequence[int], usable: Sequence[int], scores: Sequence[float]
 ) -> list[int]:
     """Rank the choice, then the other eligible models by score, then the rest, for retries."""
-    others = sorted((m for m in allowed if m != chosen), key=scores.__getitem__)
-    rest = sorted((m for m in usable if m != chosen and m not in allowed), key=scores.__getitem__)
+    others = sorted([m for m in allowed if m != chosen], key=scores.__getitem__)
+    rest = sorted([m for m in usable if m != chosen and m not in allowed], key=scores.__getitem__)
     return [chosen, *others, *rest]
 
 

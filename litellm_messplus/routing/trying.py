@@ -83,13 +83,13 @@ def to_probe(
 ) -> tuple[int, ...]:
     """Return the cheaper eligible models that may plausibly hold alpha; all eligible models if
     there are none."""
-    plausible = tuple(
+    plausible = [
         model
         for model in eligible
         if cost[model] < cost[choice]
         and known.rate[model] + PLAUSIBLE_DEVIATIONS * known.deviation[model] >= alpha
-    )
-    return plausible or tuple(eligible)
+    ]
+    return tuple(plausible or eligible)
 
 
 def is_better_unseen(regret: float, cost: float, labelled: float) -> bool:

@@ -16,8 +16,9 @@ class Bounded(OrderedDict[K, V], Generic[K, V]):
         self._most = most
 
     def __setitem__(self, key: K, value: V) -> None:
+        if key in self:
+            self.move_to_end(key)
         super().__setitem__(key, value)
-        self.move_to_end(key)
         while len(self) > self._most:
             self.popitem(last=False)
 

@@ -253,11 +253,10 @@ class ServedCalls:
             self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
 
     def _opened(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
-        for name in (OWN_METADATA, PLAIN_METADATA):
-            opened = self._open.get(data.get(name), call.get("litellm_call_id"))
-            if opened is not None:
-                return opened
-        return None
+        """Find the open request of a hook; what a client wrote into metadata has no valid mark."""
+        call_id = call.get("litellm_call_id")
+        plain = self._open.get(data.get(PLAIN_METADATA), call_id)
+        return plain or self._open.get(data.get(OWN_METADATA), call_id)
 
     def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
         """Return the author that LiteLLM names before the answer goes out."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from string import printable
 from typing import Annotated
 from urllib.parse import quote
@@ -45,6 +46,7 @@ from litellm_messplus.store.reading import ReadingTakesTooLongError
 PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
 
 
+@lru_cache(maxsize=1024)
 def header_value(name: str) -> str:
     """Return the name itself if it is plain ASCII, else percent-encoded: a header that cannot be
     written would lose the whole answer."""

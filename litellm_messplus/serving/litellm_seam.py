@@ -142,12 +142,21 @@ def are_logs_read() -> bool:
     proxy_server = sys.modules.get("litellm.proxy.proxy_server")
     if getattr(proxy_server, "prisma_client", None) is not None:
         return True
-    own = (*HOOKS, __name__.partition(".")[0] + ".")
-    # A name that LiteLLM has not turned into a logger yet has no module.
-    return any(
-        not str(getattr(each, "__module__", "")).startswith(own)
-        for each in (*litellm.callbacks, *litellm.success_callback)
-    )
+    global _callbacks, _are_read
+    callbacks = [*litellm.callbacks, *litellm.success_callback]
+    if callbacks != _callbacks:
+        own = (*HOOKS, __name__.partition(".")[0] + ".")
+        # A name that LiteLLM has not turned into a logger yet has no module.
+        _callbacks, _are_read = (
+            callbacks,
+            any(not str(getattr(each, "__module__", "")).startswith(own) for each in callbacks),
+        )
+    return _are_read
+
+
+_callbacks: list[Any] = []
+_are_read = False
+"""LiteLLM's callbacks as they were last, and whether any is not ours."""
 
 
 async def flush_log_events() -> None:

@@ -143,10 +143,9 @@ class OpenRequests:
         secret that it cannot know.
         """
         mark = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
-        if not isinstance(mark, dict):
+        if mark.__class__ is not dict or not isinstance(mark.get("request_id"), str):
             return None
-        request_id = mark.get("request_id")
-        found = self._by_id.get(request_id) if isinstance(request_id, str) else None
+        found = self._by_id.get(mark["request_id"])
         if found is None or found.record.asker.litellm_call_id != litellm_call_id:
             return None
         return found if mark.get("secret") == found.secret else None

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
@@ -93,7 +92,7 @@ class RequestRouter:
         self._listeners = listeners
         self._counters = counters
         self._shadows = Tasks(MOST_WAITING)
-        self._deciding: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
+        self._deciding: dict[tuple[str, int], asyncio.Event] = {}
 
     async def route(
         self,
@@ -157,9 +156,17 @@ class RequestRouter:
             return await self._serve(intake)
         # A second attempt that comes while the first still waits gets the same decision.
         key = (request.litellm_call_id, id(request.metadata))
-        async with self._deciding.setdefault(key, asyncio.Lock()):
+        while key in self._deciding:
+            await self._deciding[key].wait()
             opened = self._open.get(request.metadata, request.litellm_call_id)
-            return opened or await self._serve(intake)
+            if opened is not None:
+                return opened
+        decided = self._deciding[key] = asyncio.Event()
+        try:
+            return await self._serve(intake)
+        finally:
+            del self._deciding[key]
+            decided.set()
 
     async def _serve(self, intake: Intake) -> OpenRequest:
         """Decide a request that waits for it, and notify the listeners."""

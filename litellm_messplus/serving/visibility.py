@@ -69,6 +69,9 @@ class Visibility:
         if not ranking or kwargs is None:
             return
         try:
+            # LiteLLM prices every answer a second time by the card: 2 % of a request's CPU.
+            if not (are_logs_read() or (span is not None and span.is_recording())):
+                return
             for name in (OWN_METADATA, PLAIN_METADATA):
                 metadata = kwargs.get(name)
                 opened = self._open.get(metadata, kwargs.get("litellm_call_id"))
@@ -88,7 +91,6 @@ class Visibility:
     ) -> None:
         opened.attempts += 1
         record, routed = opened.record, candidate_of(first(ranking))
-        # LiteLLM prices every answer a second time by the card: 2 % of a request's CPU.
         if are_logs_read():
             baseline = self._baseline(record.zoo, record.largest, ranking)
             _write(metadata, routing_card(record, routed, opened.attempts, baseline))

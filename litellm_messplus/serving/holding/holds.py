@@ -5,8 +5,7 @@ read from the log (`line_log.py`) and from a file shared by the workers of a mac
 (`pinboard.py`). On any failure here, the request is decided as if it were alone."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -58,6 +57,9 @@ from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.signs import read_signs
 from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.settings.serving import HoldMode
+
+ALONE = "identity_failures"
+"""The counter of failures here, after each of which a request is decided alone."""
 
 # Where a request stands, which deployment holds it, and what the router does with both.
 
@@ -206,7 +208,7 @@ class Holds:
         known = self._zoos.get(zoo)
         if self.lines is None or known is None:
             return None
-        with self._alone("a request was decided as if it were alone"):
+        try:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             asked = _asked(request, question, zoo)
@@ -219,27 +221,37 @@ class Holds:
             if asked.session is None or not known.counts_conversations:
                 return found
             return replace(found, session=self.session_digest(asked.session))
-        return None
+        except Exception:
+            self._counters.failure(ALONE, "a request was decided as if it were alone")
+            return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note which deployment answers, before it is logged: the next request may come first."""
-        if self.lines is not None:
-            with self._alone("who answers is not known"):
-                self._called(self.lines, place, zoo, deployment)
+        if self.lines is None:
+            return
+        try:
+            self._called(self.lines, place, zoo, deployment)
+        except Exception:
+            self._counters.failure(ALONE, "who answers is not known")
 
     def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
         line = place.line
         lines.called(line, self._index.candidate(zoo, deployment), deployment)
         if self._board is not None:
             pinned = Pinned(line.conversation, line.name, deployment, place.turn, place.characters)
-            with self._sharing():
+            try:
                 self._board.pin(place.prompt, pinned)
+            except OSError as error:
+                self._unshared(error)
 
     def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
         """Note how the call of a request ended."""
-        if self.lines is not None and call.status is CallStatus.SUCCESS:
-            with self._alone("an answer is not known again"):
-                self._ended(self.lines, place, record, call, response)
+        if self.lines is None or call.status is not CallStatus.SUCCESS:
+            return
+        try:
+            self._ended(self.lines, place, record, call, response)
+        except Exception:
+            self._counters.failure(ALONE, "an answer is not known again")
 
     def _ended(
         self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
@@ -348,8 +360,10 @@ class Holds:
         """Look up which deployment answers a prompt by another worker's pin."""
         found = None
         if self._board is not None:
-            with self._sharing():
+            try:
                 found = self._board.find(prompt)
+            except OSError as error:
+                self._unshared(error)
         if found is None:
             return None
         candidate = self._index.candidate(asked.zoo, found.deployment)
@@ -358,21 +372,9 @@ class Holds:
         place = (found.line, found.conversation, prompt, found.turn)
         return Told(*place, candidate, found.deployment, found.characters)
 
-    @contextmanager
-    def _alone(self, failure: str) -> Iterator[None]:
-        """Count a failure: the request is then decided alone."""
-        try:
-            yield
-        except Exception:
-            self._counters.failure("identity_failures", failure)
-
-    @contextmanager
-    def _sharing(self) -> Iterator[None]:
+    def _unshared(self, error: OSError) -> None:
         """Count a failure to share with other workers: this one's own lines still hold."""
-        try:
-            yield
-        except OSError as error:
-            self._counters.failure("lines_unshared", f"workers share no file: {error}")
+        self._counters.failure("lines_unshared", f"workers share no file: {error}")
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():
@@ -386,7 +388,7 @@ def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
         zoo,
         request.key_hash or "",
         request.conversation,
-        partial(ids_in, request.prompt),
+        tuple if request.plain is not None else partial(ids_in, request.prompt),
         session_named(request.client_metadata, request.kwargs),
         None if earlier is None else plain_response_id(earlier),
     )
@@ -416,11 +418,9 @@ def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | No
 def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[str, float]:
     """Expect the tokens of a prompt at each candidate: those of the line's last prompt, and of what
     came since. They include tools and attachments, which the characters do not show."""
-    expected = {
-        name: question.prompt_tokens.get(name)
-        or known.engine.expectations.tokens(name, question.prompt_characters)
-        for name in question.candidates
-    }
+    expected = known.engine.expectations.tokens(
+        question.candidates, question.prompt_tokens, question.prompt_characters
+    )
     own = expected.get(line.candidate or "")
     if not own or not line.prompt_tokens or not line.characters:
         return expected

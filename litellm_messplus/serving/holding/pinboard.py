@@ -16,13 +16,11 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
 
 from sqlalchemy import URL
 
@@ -38,6 +36,9 @@ LONGEST_ID = 64
 """Most bytes of a deployment's id: as long as LiteLLM makes them."""
 _PIN = Struct(f"<{DIGEST}s{NAME}s{NAME}s{LONGEST_ID}sIId")
 SLOT = _PIN.size + CHECK
+_BUCKET = Struct("<" + f"{DIGEST}s{_PIN.size - DIGEST - 8}xd{CHECK}x" * WAYS)
+"""The prompt and the time of each pin of a bucket."""
+OPENED = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 BUCKET = WAYS * SLOT
 SIZE = BUCKETS * BUCKET
 """Most bytes of the file."""
@@ -64,16 +65,6 @@ class Pinned:
     characters: int
 
 
-class _Slot(NamedTuple):
-    """A pin at ``place``, its offset in the file; its conversation is empty if several had the same
-    prompt."""
-
-    place: int
-    prompt: bytes
-    pinned: Pinned
-    at: float
-
-
 class Pinboard:
     """The file of one database's workers, of bounded size. All share the same ``clock`` and key.
 
@@ -87,62 +78,60 @@ class Pinboard:
 
     def pin(self, prompt: bytes, pinned: Pinned) -> None:
         """Write which deployment answers a prompt; does nothing if a name or id is too long."""
-        if max(len(pinned.conversation), len(pinned.line)) > NAME:
+        if len(pinned.conversation) > NAME or len(pinned.line) > NAME:
             return
         if len(pinned.deployment.encode()) > LONGEST_ID:
             return
-        with self._file() as file:
-            slots = list(self._slots(file, prompt))
-            own = next((slot for slot in slots if slot.prompt == prompt), None)
-            if own is not None and self._is_there(own) and self._is_another(own, pinned):
+        file, now = self._open(), self._clock()
+        try:
+            place, known = self._find(file, prompt, now)
+            if known is not None and known.conversation != pinned.conversation:
                 pinned = replace(pinned, conversation="")
-            target = own or min(slots, key=lambda slot: slot.at)
-            os.pwrite(file, self._written(prompt, pinned), target.place)
+            os.pwrite(file, self._written(prompt, pinned, now), place)
+        finally:
+            os.close(file)
 
     def find(self, prompt: bytes) -> Pinned | None:
         """Find which deployment answers a prompt; None without a pin, or if several conversations
         have it."""
-        with self._file() as file:
-            slots = list(self._slots(file, prompt))
-        for slot in slots:
-            if slot.prompt == prompt and self._is_there(slot):
-                return slot.pinned if slot.pinned.conversation else None
-        return None
-
-    def _is_there(self, slot: _Slot) -> bool:
-        return self._clock() - slot.at <= UNUSED_SECONDS
-
-    def _is_another(self, slot: _Slot, pinned: Pinned) -> bool:
-        return slot.pinned.conversation != pinned.conversation
-
-    @contextmanager
-    def _file(self) -> Iterator[int]:
-        """Open the file of this user, and create it if there is none."""
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        file = os.open(self._path, flags, 0o600)
+        file = self._open()
         try:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise PermissionError(f"{self._path} is not a file of this user")
-            yield file
+            _, known = self._find(file, prompt, self._clock())
         finally:
             os.close(file)
+        return known if known is not None and known.conversation else None
 
-    def _slots(self, file: int, prompt: bytes) -> Iterator[_Slot]:
-        """Read the slots that a prompt may have; one never written is empty."""
+    def _open(self) -> int:
+        """Open the file of this user, and create it if there is none."""
+        file = os.open(self._path, OPENED, 0o600)
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            os.close(file)
+            raise PermissionError(f"{self._path} is not a file of this user")
+        return file
+
+    def _find(self, file: int, prompt: bytes, now: float) -> tuple[int, Pinned | None]:
+        """Find the slot of a prompt, or the oldest of those that it may have: its offset in the
+        file, and its pin, None if there is none, or if it is too old. Its conversation is empty if
+        several had the same prompt."""
         first = int.from_bytes(prompt[:4], "little") % BUCKETS * BUCKET
-        bucket = os.pread(file, BUCKET, first)
-        for start in range(0, BUCKET, SLOT):
-            whole = bucket[start : start + SLOT]
-            body, check = whole[:-CHECK], whole[-CHECK:]
-            if check != self._check(body):
-                yield _Slot(first + start, b"", Pinned("", "", "", 0, 0), -float("inf"))
-                continue
-            told, conversation, line, deployment, turn, characters, at = _PIN.unpack(body)
-            names = (_text(conversation), _text(line), _text(deployment))
-            yield _Slot(first + start, told, Pinned(*names, turn, characters), at)
+        bucket = os.pread(file, BUCKET, first).ljust(BUCKET, b"\0")
+        told = _BUCKET.unpack(bucket)
+        prompts, times = told[::2], told[1::2]
+        if prompt not in prompts:
+            ages = [at if at <= now else 0.0 for at in times]
+            return first + ages.index(min(ages)) * SLOT, None
+        start = prompts.index(prompt) * SLOT
+        body, check = bucket[start : start + _PIN.size], bucket[start + _PIN.size : start + SLOT]
+        if check != self._check(body):
+            return first + start, None
+        _, conversation, line, deployment, turn, characters, at = _PIN.unpack(body)
+        if now - at > UNUSED_SECONDS:
+            return first + start, None
+        names = (_text(conversation), _text(line), _text(deployment))
+        return first + start, Pinned(*names, turn, characters)
 
-    def _written(self, prompt: bytes, pinned: Pinned) -> bytes:
+    def _written(self, prompt: bytes, pinned: Pinned, now: float) -> bytes:
         """Format a pin as the bytes of its slot; a partial one fails its checksum."""
         body = _PIN.pack(
             prompt,
@@ -151,7 +140,7 @@ class Pinboard:
             pinned.deployment.encode(),
             pinned.turn,
             min(pinned.characters, 2**32 - 1),
-            self._clock(),
+            now,
         )
         return body + self._check(body)
 
