@@ -34,7 +34,7 @@ SIGN_SECONDS = 1.0
 """Seconds between two signs of life."""
 LOOK_SECONDS = 0.02
 """Seconds between two looks at the size of SQLite's write-ahead log, each some microseconds."""
-IDLE_SECONDS = 0.25
+IDLE_SECONDS = 0.5
 """Seconds between two readings of the inbox although nothing announces a batch."""
 COUNT_SECONDS = 5.0
 """Seconds between two counts of the workers, and two saves of the learner's counters."""
@@ -130,8 +130,12 @@ class LearnerLoop:
         while batches := await inbox.waiting(self._database, BATCHES):
             await self._move(batches)
             await self._publish_if_due()
-        self._read_at = time.monotonic()
-        await self.learner.look()
+        now = time.monotonic()
+        if now - self._read_at >= self.learner.look_seconds:
+            self._read_at = now
+            await self.learner.look()
+        else:
+            await self.learner.look_up_to_notice()
         await self._publish_if_due()
         if time.monotonic() - self._counted_at > COUNT_SECONDS:
             await self._count()

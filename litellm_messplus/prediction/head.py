@@ -3,7 +3,7 @@ heads, and the belief about the weights of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -234,9 +234,15 @@ class Belief:
 
     def __init__(self, width: int, variance: float) -> None:
         self.mean: Vector = np.zeros(width, np.float32)
-        self.covariance: Vector = np.eye(width, dtype=np.float32) * np.float32(variance)
+        self._variance = np.float32(variance)
         self.waiting: Vector = np.zeros((BLOCK, width), np.float32)
         self.count = 0
+
+    @cached_property
+    def covariance(self) -> Vector:
+        """The covariance, made when first needed: a worker that only predicts has no use for its
+        megabyte."""
+        return np.eye(len(self.mean), dtype=np.float32) * self._variance
 
     def spread(self, row: Vector) -> Vector:
         """Multiply the covariance by ``row``: the covariance of each weight with that sum."""
