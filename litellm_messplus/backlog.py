@@ -206,7 +206,7 @@ class Arrivals:
     def came(self, records: Iterable[Record]) -> None:
         """Wake the look-ups of these records, which are in the log and folded in."""
         if self._expected:
-            self.arrived(_ids(records))
+            self.arrived(ids_of(records))
 
     def arrived(self, ids: Iterable[str]) -> None:
         """Wake the look-ups of these ids, whose records are in the log and folded in."""
@@ -215,7 +215,7 @@ class Arrivals:
                 arrived.set()
 
 
-def _ids(records: Iterable[Record]) -> Iterator[str]:
+def ids_of(records: Iterable[Record]) -> Iterator[str]:
     """Yield the ids by which a client may know its request."""
     for record in records:
         match record:

@@ -24,6 +24,9 @@ logger = logging.getLogger("litellm_messplus")
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 3.0
 """Seconds without a sign of life after which a worker starts a learner."""
+LONGEST_PAUSE_SECONDS = 30.0
+"""Seconds between two starts: doubled after each that brought no learner into office, up to this.
+Each takes half a second of a core, and a learner may be silent for long without being gone."""
 START_SECONDS = 600.0
 """The longest wait for a started learner's first word: it may fold a long log."""
 CLOSE_SECONDS = 10.0
@@ -41,6 +44,8 @@ class Keeper:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._silent_seconds: Callable[[], float] = lambda: 0.0
+        self._pause = LOOK_SECONDS
+        self._may_start_at = 0.0
 
     @property
     def process_id(self) -> int | None:
@@ -60,25 +65,27 @@ class Keeper:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is the worker's, which closes the learner last
         )
+        if self._process is not None:  # it ended
+            _close_pipes(self._process)
         self._process = process
         assert process.stdin is not None
         with suppress(BrokenPipeError):
             pickle.dump(self._settings, process.stdin)
             process.stdin.flush()
         said = _first_line(process)
-        match said.get("outcome"):
-            case "ready":
-                return True
-            case "taken":
-                process.wait()
-                return False
-            case "refused":
-                process.wait()
-                kind = DatabaseAwayError if said["is_away"] else ConfigurationError
-                raise kind(*said["error"])
-            case _:
-                process.kill()
-                raise LearnerGoneError(f"the learner ended with status {process.wait()}")
+        if said.get("outcome") == "ready":
+            return True
+        is_other = said.get("outcome") not in ("taken", "refused")
+        if is_other:
+            process.kill()
+        status = process.wait()
+        _close_pipes(process)
+        if is_other:
+            raise LearnerGoneError(f"the learner ended with status {status}")
+        if said["outcome"] == "refused":
+            kind = DatabaseAwayError if said["is_away"] else ConfigurationError
+            raise kind(*said["error"])
+        return False
 
     def start(self, periodic: Periodic, silent_seconds: Callable[[], float]) -> None:
         """Begin to watch, in the running event loop."""
@@ -89,11 +96,9 @@ class Keeper:
     async def close(self) -> None:
         """Let the learner move what is in the inbox, save its state, and end."""
         process, self._process = self._process, None
-        if process is None or process.poll() is not None:
+        if process is None:
             return
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+        _close_pipes(process)
         try:
             await asyncio.to_thread(process.wait, CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -103,13 +108,29 @@ class Keeper:
 
     async def _look(self) -> None:
         if self.process_id is not None or self._silent_seconds() < SILENT_SECONDS:
+            self._pause = LOOK_SECONDS
             return
-        if await asyncio.to_thread(self.begin):
+        if time.monotonic() < self._may_start_at:
+            return
+        try:
+            is_in_office = await asyncio.to_thread(self.begin)
+        finally:
+            self._may_start_at = time.monotonic() + self._pause
+            self._pause = min(2.0 * self._pause, LONGEST_PAUSE_SECONDS)
+        if is_in_office:
             logger.warning("a new learner is in office")
 
 
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes to a process, which ends it if it runs."""
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with suppress(BrokenPipeError):
+            pipe.close()
+
+
 def _first_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """Read the first word of a process; empty if it ended, or said nothing in time."""
+    """Read the first word of a process; empty if it ended, or said nothing else in time."""
     assert process.stdout is not None
     ends, line = time.monotonic() + START_SECONDS, b""
     with selectors.DefaultSelector() as selector:
@@ -121,5 +142,8 @@ def _first_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
             if not part:
                 return {}
             line += part
-    found: dict[str, Any] = json.loads(line)
+    try:
+        found: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return {}
     return found

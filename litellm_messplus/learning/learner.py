@@ -13,11 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.backlog import Arrivals
 from litellm_messplus.deciding.decider import Engine, fold
+from litellm_messplus.learning.unlogged import Unlogged
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
-from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.errors import UnloggedRequestError
 from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
@@ -29,8 +28,6 @@ TURN_SECONDS = 0.002
 SNAPSHOT_EVERY = 10_000
 """Records between two snapshots of about a megabyte each: a start folds the records after the
 newest one, some 2,500 a second."""
-REMEMBERED = 4096
-"""The number of newest dropped requests remembered: as many as may be open."""
 
 Also = Callable[[AsyncConnection], Awaitable[None]]
 """What a transaction does in addition to appending records."""
@@ -69,7 +66,7 @@ class Learner:
         self._snapshot_position = position
         self._log_start = 0
         self._recent = RecentRequests()
-        self._unlogged: Bounded[str, None] = Bounded(REMEMBERED)
+        self._unlogged = Unlogged()
         self._turn_ends = 0.0
         self._wake: Callable[[], None] = _nothing
         self._following = Following(database, counters, lambda: self._wake())
@@ -108,12 +105,7 @@ class Learner:
         Raises UnloggedRequestError if one is about a dropped request, and the errors of
         `log.append`; then nothing is written.
         """
-        for record in records if self._unlogged else ():
-            if getattr(record, "request_id", None) in self._unlogged:
-                raise UnloggedRequestError(
-                    "the request was not logged, so that nothing is logged about it; the proxy's "
-                    "log says why"
-                )
+        self._unlogged.check(records)
         return await log.append(self._database, records, is_durable=is_durable, also=also)
 
     async def is_logged(self, record: Record, error: Exception) -> bool:
@@ -124,7 +116,7 @@ class Learner:
     def dropped(self, record: Record) -> None:
         """Note a record that is never written."""
         if isinstance(record, RequestRecord):
-            self._unlogged[record.request_id] = None
+            self._unlogged.add(record)
             engine = self._engines.get(record.zoo)
             if engine is not None:
                 engine.forget(record.request_id)

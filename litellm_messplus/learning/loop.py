@@ -43,6 +43,11 @@ SNAPSHOT_SECONDS = 15.0
 RETRY_SECONDS = 0.5
 BATCHES = 64
 """Batches moved in one transaction."""
+ROUNDS = 64
+"""Transactions between two counts, however many batches arrive; a learner that is to end moves as
+many as that, and leaves later ones to the next learner."""
+FORGET_SECONDS = 600.0
+"""Seconds between two looks for workers that are silent for long, and are forgotten."""
 
 
 class LearnerLoop:
@@ -69,9 +74,10 @@ class LearnerLoop:
         self._taken: dict[str, int] = {}
         self._workers = 1
         self._published = -1
-        self._published_at = self._signed_at = self._counted_at = 0.0
-        self._read_at = 0.0
-        self._snapshot_at = time.monotonic()
+        self._is_published = False
+        self._is_sure = True
+        self._published_at = self._signed_at = self._counted_at = self._read_at = 0.0
+        self._snapshot_at = self._forgot_at = time.monotonic()
         self._snapshot_position = position
         self._row = WorkerCounters(database, f"{LEARNER}{epoch}")
         self._woken = asyncio.Event()
@@ -83,13 +89,13 @@ class LearnerLoop:
         self._woken.set()
 
     def stop(self) -> None:
-        """End `run` once the inbox is empty."""
+        """End `run` once the inbox is empty, or after ``ROUNDS`` transactions."""
         self._stopping = True
         self._woken.set()
 
     async def begin(self) -> None:
         """Publish the state as restored. Raises SQLAlchemyError."""
-        self._taken = await inbox.taken(self._database, datetime.now(UTC))
+        await self._read_taken()
         await self._count()
         await self._publish()
         self.learner.start(self.wake)
@@ -111,6 +117,7 @@ class LearnerLoop:
             except DeposedError:
                 raise
             except Exception as error:
+                self._is_sure = False
                 is_gone = isinstance(error, DatabaseFileGoneError)
                 counter = "database_file_gone" if is_gone else "journal_failures"
                 self.counters.failure(counter, "the inbox waits: it cannot be moved into the log")
@@ -127,9 +134,16 @@ class LearnerLoop:
     async def _step(self) -> None:
         """Move what is in the inbox into the log, fold it in, and publish what is due."""
         self._woken.clear()
-        while batches := await inbox.waiting(self._database, BATCHES):
+        if not self._is_sure or time.monotonic() - self._forgot_at > FORGET_SECONDS:
+            await self._read_taken()
+        for _ in range(ROUNDS):
+            batches = await inbox.waiting(self._database, BATCHES)
+            if not batches:
+                break
             await self._move(batches)
             await self._publish_if_due()
+        else:
+            self._woken.set()
         now = time.monotonic()
         if now - self._read_at >= self.learner.look_seconds:
             self._read_at = now
@@ -141,18 +155,24 @@ class LearnerLoop:
             await self._count()
         await self._save_if_due()
 
+    async def _read_taken(self) -> None:
+        """Read how far the batches of each worker are taken: after a failure it is not known
+        whether the last ones were, nor folded in, since the answer to a commit may be lost."""
+        self._taken = await inbox.taken(self._database, datetime.now(UTC))
+        self._is_sure, self._is_published, self._read_at = True, False, 0.0
+        self._forgot_at = time.monotonic()
+
     async def _wait(self) -> None:
         """Wait for a batch; a state that may not be published yet is waited for too."""
         seconds = IDLE_SECONDS
-        if self.learner.position != self._published:
+        if self._is_unpublished:
             seconds = PUBLISH_SECONDS / 4.0
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
 
     async def _move(self, batches: Sequence[Batch]) -> None:
-        found = [(batch, self._decoded(batch)) for batch in batches]
-        records = [record for _, decoded in found for record in decoded]
+        records = [record for batch in batches for record in self._decoded(batch)]
         try:
             await self._append(records, batches)
         except Exception as error:
@@ -162,8 +182,7 @@ class LearnerLoop:
                 await self._append_singly(record)
             await self._append([], batches)
         self._taken |= {batch.worker: batch.number for batch in batches}
-        if not records:  # nothing moved the position
-            self._published = -1
+        self._is_published = False  # although the position may be the same
 
     def _decoded(self, batch: Batch) -> list[Record]:
         try:
@@ -193,10 +212,15 @@ class LearnerLoop:
             self.counters.add("records_dropped")
             self.learner.dropped(record)
 
+    @property
+    def _is_unpublished(self) -> bool:
+        return not self._is_published or self.learner.position != self._published
+
     async def _publish_if_due(self) -> None:
-        now, new = time.monotonic(), self.learner.position - self._published
-        is_due = now - self._published_at >= PUBLISH_SECONDS or new >= PUBLISH_REQUESTS
-        if new != 0 and is_due:
+        now = time.monotonic()
+        is_due = now - self._published_at >= PUBLISH_SECONDS
+        is_due |= self.learner.position - self._published >= PUBLISH_REQUESTS
+        if self._is_unpublished and is_due:
             await self._publish()
         elif now - self._signed_at >= SIGN_SECONDS:
             self._signed_at = now
@@ -212,16 +236,17 @@ class LearnerLoop:
             self.learner.position, self._epoch, self._workers, dict(self._taken), views
         )
         await self._outlet.publish(found.pack(), self._epoch)
-        self._published = found.position
+        self._published, self._is_published = found.position, True
         self._published_at = self._signed_at = time.monotonic()
 
     async def _count(self) -> None:
-        """Count the workers, and save the counters."""
+        """Count the workers, and save the counters. Raises DeposedError."""
         self._counted_at, now = time.monotonic(), datetime.now(UTC)
         async with self._database.connect() as connection:
+            await inbox.check(connection, self._epoch)
             workers = await running(connection, now)
         if workers != self._workers:
-            self._workers, self._published = workers, -1
+            self._workers, self._is_published = workers, False
         await self._row.exchange(self.counters.as_dict(), now)
 
     async def _save_if_due(self) -> None:

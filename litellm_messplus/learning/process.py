@@ -32,7 +32,7 @@ from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayErro
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import inbox
-from litellm_messplus.store.database import create_engine, explained
+from litellm_messplus.store.database import create_engine, explained, is_the_databases
 from litellm_messplus.store.inbox import DeposedError
 
 logger = logging.getLogger("litellm_messplus")
@@ -70,6 +70,7 @@ async def serve(settings: LearnerSettings) -> None:
     lease = lease_of(database)
     try:
         with explained(database):
+            _find_file(database)
             is_taken = not await lease.take()
             if not is_taken:
                 loop = await _elected(settings, database)
@@ -80,6 +81,13 @@ async def serve(settings: LearnerSettings) -> None:
     finally:
         await lease.release()
         await database.dispose()
+
+
+def _find_file(database: AsyncEngine) -> None:
+    """Raise FileNotFoundError if the file of a SQLite database was moved away: SQLite would make an
+    empty one in its place."""
+    if database.dialect.name == "sqlite":
+        beside(database, "").stat()
 
 
 async def _elected(settings: LearnerSettings, database: AsyncEngine) -> LearnerLoop:
@@ -108,6 +116,10 @@ async def _learn(loop: LearnerLoop) -> None:
         await loop.close()
     except DeposedError:
         logger.warning("another learner was elected: this one ends")
+    except Exception as error:
+        if not is_the_databases(error):
+            raise
+        logger.warning("no snapshot was taken at the stop, the next start folds more: %s", error)
 
 
 async def _until_closed(stop: Callable[[], None]) -> None:

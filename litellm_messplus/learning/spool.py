@@ -4,15 +4,16 @@ that it publishes are what the worker decides from."""
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.backlog import Arrivals
+from litellm_messplus.backlog import Arrivals, ids_of
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.learning.outlet import CHANNEL, Outlet
+from litellm_messplus.learning.unlogged import Unlogged
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
@@ -39,18 +40,15 @@ LATE_SECONDS = 5.0
 """The age of a state from which on it is reported as late."""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Sent:
-    """A batch on its way: its number, its records, and its requests by zoo."""
+    """A batch on its way: its number, the count of its records, its requests by zoo, and the ids
+    by which clients know them."""
 
     number: int
-    records: Sequence[Record] = field(repr=False)
-
-    def forget_in(self, engines: Mapping[str, Engine]) -> None:
-        """Stop counting its requests as in flight."""
-        for record in self.records:
-            if isinstance(record, RequestRecord) and record.zoo in engines:
-                engines[record.zoo].forget(record.request_id)
+    count: int
+    requests: Sequence[tuple[str, str]]
+    ids: Sequence[str]
 
 
 class Spool:
@@ -81,8 +79,11 @@ class Spool:
         self._outlet = outlet
         self._followed = followed
         self._clock = clock
-        self._number = self._taken = self._epoch = 0
+        self._tried = self._number = self._taken = self._epoch = self._workers = 0
+        self._notified = 0
         self._sent: deque[_Sent] = deque()
+        self._in_sent = 0
+        self._unlogged = Unlogged()
         self._accepted_at = clock()
         self._is_accepted = False
         self._changed = asyncio.Condition()
@@ -108,27 +109,41 @@ class Spool:
             told = LogNotices(self._database, lambda _: self._woken.set(), self._lost, CHANNEL)
             self._tasks.start(told.run(), "state-notices")
 
-    async def append(self, records: Sequence[Record], *, is_durable: bool) -> None:
-        """Insert a batch into the inbox. Raises ValueError for a record that cannot be encoded,
-        SQLAlchemyError, and DatabaseFileGoneError."""
-        number = self._number + 1
+    async def append(self, records: Sequence[Record], *, is_durable: bool) -> int:
+        """Insert a batch into the inbox, and return its number. Each attempt has another one: the
+        answer to a commit may be lost, and the next attempt may have more records.
+
+        Raises UnloggedRequestError if a record is about a dropped request, ValueError for one that
+        cannot be encoded, SQLAlchemyError, and DatabaseFileGoneError.
+        """
+        self._unlogged.check(records)
         data = inbox.encode(records)
+        self._tried += 1
+        number = self._tried
         await inbox.put(self._database, self._worker, number, data, is_durable=is_durable)
-        self._number = number
+        return number
 
     async def is_logged(self, record: Record, error: Exception) -> bool:
         """Return False: the inbox refuses no record because it is there already."""
         return False
 
     def dropped(self, record: Record) -> None:
-        """Stop counting a request as in flight that is never written."""
-        _Sent(0, [record]).forget_in(self._engines)
+        """Note a record that is never written; a request is no longer in flight."""
+        if isinstance(record, RequestRecord):
+            self._unlogged.add(record)
+            self._forget([(record.zoo, record.request_id)])
 
-    async def fold_written(self, records: Sequence[Record], appended: None) -> None:
-        """Keep in mind what is in flight until a state includes it."""
-        self._sent.append(_Sent(self._number, records))
-        while sum(len(sent.records) for sent in self._sent) > MOST:
-            self._sent.popleft().forget_in(self._engines)
+    async def fold_written(self, records: Sequence[Record], appended: int) -> None:
+        """Keep in mind what is in flight until a state includes it, which may be there already."""
+        self._number = appended
+        requests = [
+            (each.zoo, each.request_id) for each in records if isinstance(each, RequestRecord)
+        ]
+        self._sent.append(_Sent(appended, len(records), requests, [*ids_of(records)]))
+        self._in_sent += len(records)
+        self._release()
+        while self._in_sent > MOST:
+            self._let_go()
 
     async def settled(self) -> None:
         """Return when the state includes all that was written; after a second, or if the learner is
@@ -175,14 +190,23 @@ class Spool:
         Raises SQLAlchemyError or OSError if it cannot be read, ValueError if it is none.
         """
         data = await self._outlet.newer()
-        if data is not None:
-            before = self.position
-            if self._see(Publication.unpack(data)):
-                await self._notify(before)
+        if data is not None and self._see(Publication.unpack(data)):
+            self._release()
+            self.has_state.set()
+            async with self._changed:
+                self._changed.notify_all()
+        if self.position != self._notified:
+            await self._notify()
 
     def _see(self, found: Publication) -> bool:
         """Decide from a publication; return whether it is newer than the last one."""
-        if found.epoch < self._epoch:  # of a deposed learner
+        if found.epoch < self._epoch:
+            self._is_accepted = False
+            self._counters.failure(
+                "states_of_earlier_learners",
+                "a state is by a learner that was deposed: if it stays so, an older database was "
+                "put back, and the proxies must be restarted",
+            )
             return False
         mine = {
             name: fingerprint(engine.zoo, engine.encoder.name)
@@ -198,30 +222,43 @@ class Spool:
             )
             return False
         self._accepted_at = self._clock()
-        taken = found.taken.get(self._worker, 0)
-        if (found.epoch, found.position) == (self._epoch, self.position) and taken == self._taken:
+        # A worker that was silent for long is forgotten: what was taken of it stays taken.
+        taken = max(found.taken.get(self._worker, 0), self._taken)
+        now = found.epoch, found.position, found.workers, taken
+        if now == (self._epoch, self.position, self._workers, self._taken):
             return False
         for name, engine in self._engines.items():
             engine.see(found.views[name], found.position, found.workers)
-        self._epoch, self.position, self._taken = found.epoch, found.position, taken
+        self._epoch, self.position, self._workers, self._taken = now
         return True
 
-    async def _notify(self, before: int) -> None:
-        records: list[Record] = []
+    def _release(self) -> None:
+        """Let go of all batches that the state includes."""
         while self._sent and self._sent[0].number <= self._taken:
-            sent = self._sent.popleft()
-            sent.forget_in(self._engines)
-            records += sent.records
-        self.has_state.set()
-        async with self._changed:
-            self._changed.notify_all()
-        self.arrivals.came(records)
-        if self.position > before:
-            if expected := self.arrivals.expected:  # records of other workers
-                found = await arrived_ids(self._database, expected, before, self.position)
-                self.arrivals.arrived(found)
-            if self._followed is not None:
-                self._followed(self.position)
+            self.arrivals.arrived(self._let_go().ids)
+
+    def _let_go(self) -> _Sent:
+        """Stop counting the requests of the oldest batch as in flight."""
+        sent = self._sent.popleft()
+        self._in_sent -= sent.count
+        self._forget(sent.requests)
+        return sent
+
+    def _forget(self, requests: Iterable[tuple[str, str]]) -> None:
+        for zoo, request_id in requests:
+            if zoo in self._engines:
+                self._engines[zoo].forget(request_id)
+
+    async def _notify(self) -> None:
+        """Notify of what the state includes by now, records of other workers too; if that fails, it
+        is done with the next reading."""
+        upto = self.position
+        if expected := self.arrivals.expected:
+            found = await arrived_ids(self._database, expected, self._notified, upto)
+            self.arrivals.arrived(found)
+        self._notified = upto
+        if self._followed is not None:
+            self._followed(upto)
 
     def _lost(self, error: Exception) -> None:
         self._counters.failure(

@@ -114,7 +114,8 @@ async def _state_of_learner(
     with suppress(TimeoutError):
         async with asyncio.timeout(FIRST_SECONDS):
             while not spool.has_state.is_set():
-                await spool.read()
+                with suppress(ValueError):  # of a learner of another version
+                    await spool.read()
                 await asyncio.sleep(FIRST_LOOK_SECONDS)
     return spool.position if spool.has_state.is_set() else None
 

@@ -149,6 +149,12 @@ async def take(
     await connection.execute(upsert, rows)
 
 
+async def check(connection: AsyncConnection, epoch: int) -> None:
+    """Raise DeposedError unless the learner of that epoch is in office."""
+    if (await connection.execute(select(learner.c.epoch))).scalar_one() != epoch:
+        raise DeposedError("another learner was elected")
+
+
 async def taken(engine: AsyncEngine, now: datetime) -> dict[str, int]:
     """Return the number of the newest batch taken of each worker, and forget the silent ones."""
     async with engine.begin() as connection:
