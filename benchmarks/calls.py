@@ -7,12 +7,13 @@ all differ, one after the other (eight at once count 100 more or less by chance)
 by which the cheapest model holds alpha: else calls to others would be counted, unseen ones too.
 Calls of Python and of C are counted in every thread of the proxy's process (each step of a
 coroutine is one), and what the process calls in the same time without requests is subtracted: jobs
-by the clock are not a request's.
+by the clock are not a request's. What is done by the clock under load, such as taking over the
+learner's state, weighs more where requests are slower: run it where nothing else runs.
 
-``extra_calls`` is the difference a request. Calls below a function of ours are also counted by the
-hook or task where our code was entered: ``journal_calls`` write and fold the log, ``road_calls``
-are all others. ``litellm_calls`` is the rest: what LiteLLM does because the hooks are there.
-``own_functions`` are calls of Python functions of the plugin itself.
+``extra_calls`` is the difference a request, ``own_functions`` the calls of the plugin's Python
+functions among them. ``journal_calls`` are those of functions that read and write the database, the
+log and the state, and what they call themselves; ``road_calls`` the same of all other functions of
+the plugin. ``litellm_calls`` is the rest: what LiteLLM does because of the hooks, and libraries.
 """
 
 import argparse
@@ -23,12 +24,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from cProfile import Profile
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
+from typing import Any
 
 from benchmarks.throughput import different_prompts, upstream
 from tests.support.patience import until
@@ -40,101 +42,88 @@ BEGIN, END = signal.SIGUSR1, signal.SIGUSR2
 """Signals by which a proxy begins to count, and writes down what it counted."""
 COUNTED = "calls.json"
 OWN = "/litellm_messplus/"
-JOURNAL = tuple(OWN + name for name in ("journal", "backlog", "restore", "store/", "learning/"))
-DATABASE = ("/sqlalchemy/", "/aiosqlite/", "/asyncpg/")
-TRANSPARENT = OWN + "runtime/"
-"""Functions that only call those that they are given."""
+JOURNAL = (
+    *("/sqlalchemy/", "/aiosqlite/", "/asyncpg/", "/sqlite3/"),
+    *(OWN + name for name in ("journal", "backlog", "restore", "store/", "learning/")),
+    *(OWN + name for name in ("state/published", "state/snapshot", "serving/holding/line_log")),
+)
+"""Files of what reads and writes the database, the log and the state."""
 INSIDE = "from benchmarks.calls import Calls\n\nCalls().listen()\n"
 """What each process of a proxy executes at its start."""
 
 
 class Calls:
-    """The calls of this process by the function of ours where they were entered, and by the
-    function of ours that made them."""
+    """The calls of this process, by cProfile: the main thread's between two signals, those of the
+    others always."""
 
     def __init__(self) -> None:
-        self._is_on = False
-        self._of_code: dict[CodeType, tuple[str | None, str]] = {}
-        self._entered: dict[FrameType, tuple[str, str]] = {}
-        self._reset()
-
-    def _reset(self) -> None:
-        self._entered.clear()
-        self.all = self.own = 0
-        self.of: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._main = Profile()
+        self._others: list[Profile] = []
+        self._before = self._counted()
 
     def listen(self) -> None:
         """Count between the two signals."""
-        threading.setprofile(self.count)  # for the threads to come; the signals are the main one's
+        threading.setprofile(self._another)
         signal.signal(BEGIN, self._begin)
         signal.signal(END, self._end)
 
+    def _another(self, *_: object) -> None:
+        """Count a thread that has begun."""
+        self._others.append(Profile())
+        self._others[-1].enable()
+
     def _begin(self, *_: object) -> None:
-        self._reset()
-        self._is_on = True
-        sys.setprofile(self.count)
+        self._before = self._counted()
+        self._main.enable()
 
     def _end(self, *_: object) -> None:
-        sys.setprofile(None)
-        self._is_on = False
-        rows = [[*names, count] for names, count in self.of.items()]
-        Path(COUNTED + ".new").write_text(json.dumps([self.all, self.own, rows]))
+        self._main.disable()
+        found = {name: count - self._before[name] for name, count in self._counted().items()}
+        Path(COUNTED + ".new").write_text(json.dumps(found))
         os.replace(COUNTED + ".new", COUNTED)
 
-    def count(self, frame: FrameType, event: str, argument: object) -> None:
-        """Count an event of `sys.setprofile`."""
-        if not self._is_on:
-            return
-        if event == "call":
-            self.all += 1
-            known = self._of_code.get(frame.f_code)
-            if known is None:
-                known = self._of_code[frame.f_code] = _named(frame.f_code)
-            entry, name = known
-            above = self._entered.get(frame.f_back) if frame.f_back is not None else None
-            if entry is None:
-                if above is None:
-                    return
-                name = above[1]
-            else:
-                self.own += bool(name)
-            within = (above[0] if above is not None else str(entry), name)
-            self._entered[frame] = within
-            self.of[within] += 1
-        elif event == "c_call":
-            self.all += 1
-            found = self._entered.get(frame)
-            if found is not None:
-                self.of[found] += 1
-        elif event == "return":
-            self._entered.pop(frame, None)
+    def _counted(self) -> Counter[str]:
+        """Count all calls so far; those of our functions and of the database's, and what these call
+        themselves, by the function."""
+        found: Counter[str] = Counter()
+        for profile in (self._main, *self._others):
+            for entry in profile.getstats():
+                found[ALL] += entry.callcount
+                name = _named(entry.code)
+                if name is None:
+                    continue
+                found[name] += entry.callcount
+                found[ITSELF] += entry.callcount if name.startswith(OWN) else 0
+                for called in entry.calls or ():
+                    if _named(called.code) is None:
+                        found[name] += called.callcount
+        return found
 
 
-def _named(code: CodeType) -> tuple[str | None, str]:
-    """Name where a function enters our code, and itself; None if it is not ours."""
-    file = code.co_filename
-    if any(part in file for part in DATABASE):
-        return "journal", ""
-    if OWN not in file or TRANSPARENT in file:
-        return None, ""
-    name = f"{file.rpartition(OWN)[2]}:{code.co_qualname}"
-    return "journal" if any(part in file for part in JOURNAL) else name, name
+ALL, ITSELF = "all", "own functions"
+
+
+def _named(code: Any) -> str | None:
+    """Name a function of ours or of the database's; None for all others."""
+    file = getattr(code, "co_filename", "")  # a function of C has none
+    if OWN in file:
+        return f"{OWN}{file.rpartition(OWN)[2]}:{code.co_qualname}"
+    return next((part for part in JOURNAL if part in file), None)
 
 
 def _signalled(proxy: Proxy, sign: signal.Signals) -> None:
     os.kill(proxy.process_id, sign)
 
 
-def counted(proxy: Proxy, work: Callable[[], object]) -> tuple[int, int, Counter[tuple[str, str]]]:
-    """Count what a proxy calls meanwhile."""
+def counted(proxy: Proxy, work: Callable[[], object]) -> Counter[str]:
+    """Count what a proxy calls meanwhile, by function."""
     file = proxy.folder / COUNTED
     file.unlink(missing_ok=True)
     _signalled(proxy, BEGIN)
     work()
     _signalled(proxy, END)
     until(file.exists)
-    everything, own, rows = json.loads(file.read_text())
-    return everything, own, Counter({(entry, name): count for entry, name, count in rows})
+    return Counter(json.loads(file.read_text()))
 
 
 @contextmanager
@@ -161,10 +150,8 @@ def serve(proxy: Proxy, prompts: Iterator[str], requests: int, *, labels: bool =
                 client.post("/messplus/feedback", json=given).raise_for_status()
 
 
-def calls_of(
-    config: Config, folder: Path, requests: int, *, is_labelled: bool
-) -> tuple[float, float, dict[tuple[str, str], float]]:
-    """Return the calls of a request, those of our own functions, and all of ours by entry."""
+def calls_of(config: Config, folder: Path, requests: int, *, is_labelled: bool) -> dict[str, float]:
+    """Return the calls of a request by function."""
     prompts = different_prompts()
     with counting(config, folder) as proxy:
         serve(proxy, prompts, LABELS, labels=is_labelled)
@@ -172,30 +159,29 @@ def calls_of(
         busy = counted(proxy, lambda: serve(proxy, prompts, requests))
         seconds = time.monotonic() - started
         idle = counted(proxy, lambda: time.sleep(seconds))
-    found = {name: (busy[2][name] - idle[2][name]) / requests for name in busy[2]}
-    return (busy[0] - idle[0]) / requests, (busy[1] - idle[1]) / requests, found
+    print(f"{requests / seconds:.0f} requests a second", file=sys.stderr)
+    return {name: (busy[name] - idle[name]) / requests for name in busy}
 
 
-def measure(requests: int) -> tuple[dict[str, int], dict[tuple[str, str], float]]:
-    """Return the figures, and the calls of ours by entry and function."""
+def measure(requests: int) -> tuple[dict[str, int], dict[str, float]]:
+    """Return the figures, and the calls of a request by function of ours and of the database's."""
     with tempfile.TemporaryDirectory() as name, upstream() as url:
         folder = Path(name)
         config = zoo_config(url, folder, zoo={"alpha": 0.8})
-        plain, _, _ = calls_of(
-            without_plugin(config), folder / "plain", requests, is_labelled=False
-        )
+        plain = without_plugin(config)
+        plain_calls = calls_of(plain, folder / "plain", requests, is_labelled=False)[ALL]
         (folder / "with").mkdir()
         labelled = quick(config, folder / "with", verdicts={"per_minute": 100_000})
-        everything, own, found = calls_of(labelled, folder / "with", requests, is_labelled=True)
-    journal = sum(count for (entry, _), count in found.items() if entry == "journal")
-    road = sum(found.values()) - journal
+        found = calls_of(labelled, folder / "with", requests, is_labelled=True)
+    everything, own = found.pop(ALL), found.pop(ITSELF)
+    journal = sum(found[name] for name in found if any(part in name for part in JOURNAL))
     figures = {
-        "extra_calls": everything - plain,
-        "plain_calls": plain,
+        "extra_calls": everything - plain_calls,
+        "plain_calls": plain_calls,
         "own_functions": own,
         "journal_calls": journal,
-        "road_calls": road,
-        "litellm_calls": everything - plain - journal - road,
+        "road_calls": sum(found.values()) - journal,
+        "litellm_calls": everything - plain_calls - sum(found.values()),
     }
     return {name: round(count) for name, count in figures.items()}, found
 
@@ -212,13 +198,8 @@ def main() -> None:
         return
     for name, count in figures.items():
         print(f"{name:20} {count:8,}")
-    for place in (0, 1):
-        print()
-        by_name: defaultdict[str, float] = defaultdict(float)
-        for names, calls in found.items():
-            by_name[names[place]] += calls
-        for name in sorted(by_name, key=lambda name: -by_name[name])[: given.functions]:
-            print(f"{by_name[name]:8.1f}  {name or '(the database)'}")
+    for name in sorted(found, key=lambda name: -found[name])[: given.functions]:
+        print(f"{found[name]:8.1f}  {name.removeprefix(OWN)}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""An upstream of minimal cost: one fixed chat completion for every request."""
+"""An upstream of minimal cost: one chat completion for every request, under an id of its own."""
 
 import asyncio
+import itertools
 import json
 import sys
 
 ANSWER = json.dumps(
     {
-        "id": "chatcmpl-1",
+        "id": "chatcmpl-000000000",
         "object": "chat.completion",
         "created": 1,
         "model": "small",
@@ -27,6 +28,8 @@ RESPONSE = (
     + ANSWER
 )
 
+NUMBERS = itertools.count(1)
+
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
@@ -35,7 +38,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             lines = head.lower().split(b"\r\n")
             lengths = [line for line in lines if line.startswith(b"content-length:")]
             await reader.readexactly(int(lengths[0].split(b":")[1]) if lengths else 0)
-            writer.write(RESPONSE)
+            writer.write(RESPONSE.replace(b"000000000", b"%09d" % next(NUMBERS)))
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()

@@ -195,11 +195,10 @@ def always(record: Any) -> bool:
 
 def without_words(record: Facet) -> Facet:
     """Drop the texts that may quote a user."""
-    dropped = {
-        name: None
-        for name, may_quote in _words(type(record))
-        if getattr(record, name) is not None and may_quote(record)
-    }
+    dropped: dict[str, None] = {}
+    for name, may_quote in _words(type(record)):
+        if getattr(record, name) is not None and may_quote(record):
+            dropped[name] = None
     return replace(record, **dropped) if dropped else record
 
 

@@ -248,7 +248,7 @@ class Habits:
             name: Ahead(
                 (name in warm and warm[name]) or self._cold[name].value * tokens,
                 line.stored if line.stored is not None else self._stored[name].value,
-                after.get(name, 0.0),
+                after.get(name, 0.0) if after else 0.0,
                 self._growth.value,
             )
             for name in candidates

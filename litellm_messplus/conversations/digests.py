@@ -57,7 +57,8 @@ class Digests:
         """Hash parts, each with its length before it, so that no two sequences of parts have the
         same bytes."""
         framed = "".join([f"{len(part)}:{part}" for part in parts])
-        return blake2b(_encoded(framed), key=self._key, digest_size=DIGEST)
+        encoded = framed.encode("utf-8", "surrogatepass")  # clients also send lone surrogates
+        return blake2b(encoded, key=self._key, digest_size=DIGEST)
 
     def of_answer(self, text: str) -> Digest:
         """Hash the text of an answer, without the surrounding spaces, which clients strip."""
@@ -80,10 +81,6 @@ class Digests:
         return Chain(found[1], found[0], partial(_shorter, begun, conversation))
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # clients also send lone surrogates
-
-
 def _beginnings(
     digest: blake2b, conversation: Conversation, places: Iterable[int]
 ) -> list[Beginning]:
@@ -97,7 +94,7 @@ def _beginnings(
             text = turn.text
             parts += (f"{len(turn.role)}:{turn.role}{len(text)}:", text)
             characters += len(text)
-        digest.update(_encoded("".join(parts)))
+        digest.update("".join(parts).encode("utf-8", "surrogatepass"))
         found.append(Beginning(digest.digest(), place, characters))
         done = place
     return found

@@ -257,7 +257,7 @@ class Spool:
             found = await arrived_ids(self._database, expected, self._notified, upto)
             self.arrivals.arrived(found)
         self._notified = upto
-        if self._followed is not None:
+        if self._followed is not None and self._workers > 1:  # else all of it is this one's
             self._followed(upto)
 
     def _lost(self, error: Exception) -> None:

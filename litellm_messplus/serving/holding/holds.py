@@ -300,7 +300,7 @@ class Holds:
     ) -> Standing:
         zoo, owner = known.engine.zoo, _owner(place)
         deployment = signs.deployment or owner.deployment
-        candidate = self._index.candidate(zoo.name, deployment)
+        candidate = deployment and self._index.candidate(zoo.name, deployment)
         tokens = _tokens(known, question, place, owner)
         warm = self._warm(known, owner, able)
         read = replace(

@@ -110,7 +110,8 @@ class LineLog:
         if lines is None:
             return
         now, today = self._clock(), datetime.now(UTC)
-        for number, row in enumerate(await told_lines(self._database, self._read, upto), 1):
+        after = max(self._read, upto - LOOKED_BACK)
+        for number, row in enumerate(await told_lines(self._database, after, upto), 1):
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
             age = (today - row.ended_at).total_seconds()

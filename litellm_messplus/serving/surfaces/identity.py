@@ -148,7 +148,7 @@ def names_of(metadata: Mapping[str, Any], *, are_kept: bool) -> Names | None:
 
 
 def _name(found: object) -> str | None:
-    return storable(found[:LONGEST]) if isinstance(found, str) and found else None
+    return storable(found[:LONGEST]) if found and isinstance(found, str) else None
 
 
 def _tags(found: object) -> tuple[str, ...] | None:
