@@ -75,13 +75,12 @@ class Publication:
         end = start + int.from_bytes(data[len(MAGIC) : start], "little")
         base = -(-end // ALIGNED) * ALIGNED
         position, epoch, workers, taken, zoos = json.loads(data[start:end])
-        views = {}
+        views: dict[str, View] = {}
         for name, (fingerprint, plain, arrays) in zoos.items():
-            found = {}
-            for key, (kind, shape, place) in arrays.items():
-                count = int(np.prod(shape))
-                array = np.frombuffer(data, kind, count, base + place)
-                found[key] = array.reshape(shape)
+            found = {
+                key: np.ndarray(shape, kind, data, base + place)
+                for key, (kind, shape, place) in arrays.items()
+            }
             views[name] = View(fingerprint, plain, found)
         return cls(position, epoch, workers, taken, views)
 

@@ -6,7 +6,7 @@ in the log, never in both and never in neither, whoever is killed.
 """
 
 import marshal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -68,16 +68,17 @@ def _converted(record: Any) -> list[tuple[int, Callable[[Any], Any]]]:
 
 def _plain(value: Any) -> Any:
     """Return a value as `marshal` takes it: of a built-in type itself, not of a class of it."""
-    if type(value) in AS_IT_IS:
-        return value
+    if isinstance(value, dict):
+        return {
+            str(key): each if type(each) in AS_IT_IS else _plain(each)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [each if type(each) in AS_IT_IS else _plain(each) for each in value]
     if isinstance(value, datetime):
         return value.timestamp()
     if isinstance(value, np.ndarray):
         return features_to_bytes(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
     for base in (bool, int, float, str):
         if isinstance(value, base):
             return base(value)
