@@ -12,6 +12,7 @@ enough requests; the figures leave out the first ones, from which the learner le
 ``cost_at_N`` is the cost over the hindsight mix with a state published every N requests,
 ``satisfaction_at_N`` the share satisfied, and ``shortfall_at_N`` by how much that share was below
 alpha at worst, from 500 counted requests on (negative if it never was); all are means over seeds.
+``cost_error_at_N`` is the standard error of that mean of costs.
 
 The program ends with status 1 if a state every 200 requests costs more than 1.05 times as much as
 one at each request, or misses alpha by more than a point.
@@ -19,10 +20,11 @@ one at each request, or misses alpha by more than a point.
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,6 +155,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         ]
         for name, values in zip(Figures._fields, zip(*runs, strict=True), strict=True):
             found[f"{name}_at_{every}"] = fmean(values)
+        error = stdev(run.cost for run in runs) / math.sqrt(given.seeds)
+        found[f"cost_error_at_{every}"] = error
     return found
 
 
@@ -179,8 +183,10 @@ def main() -> int:
     given = parser.parse_args()
     if not {1, 200} <= set(given.every) or min(given.every) < 1:
         parser.error("--every: 1, 200 and others")
-    if given.seeds < 1 or given.deciders < 1 or given.requests - given.skip <= SETTLED:
-        parser.error(f"--seeds, --deciders: 1 or more; more than {SETTLED} requests to count")
+    if given.seeds < 2 or given.deciders < 1 or given.requests - given.skip <= SETTLED:
+        parser.error(
+            f"--seeds: 2 or more; --deciders: 1 or more; more than {SETTLED} requests to count"
+        )
     threadpool_limits(limits=1, user_api="blas")
     found = measure(given)
     if given.json:
