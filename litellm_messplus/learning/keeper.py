@@ -143,7 +143,7 @@ def _first_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
                 return {}
             line += part
     try:
-        found: dict[str, Any] = json.loads(line)
+        found = json.loads(line)
     except ValueError:
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
