@@ -6,9 +6,10 @@ A worker here is the journal, the spool and the engine without LiteLLM, which wo
 CPU per request: on two cores, sixteen proxies would measure the machine. The learner is the real
 process. First one worker writes while another only follows: `own_worker_ms` and `other_worker_ms`
 are the CPU of each per request of the first. Then `--workers` workers of `--rate` requests a second
-each, a tenth of them judged, write for `--seconds`; all of them run in one process, whose records
-are encoded beforehand, so that what is measured is the learner: its CPU per request, and the age of
-the states that it publishes: the seconds from the commit of a batch to the state that includes it.
+each, `--judged` of them judged, write for `--seconds`; all of them run in one process, whose
+records are encoded beforehand, so that what is measured is the learner: its CPU per request, and
+the age of the states that it publishes: the seconds from the commit of a batch to the state that
+includes it.
 Postgres is started by the benchmark, as it is installed, with its data on this machine's disk.
 """
 
@@ -24,9 +25,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.keeper import Keeper
@@ -38,11 +41,20 @@ from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.state.published import Publication
+from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support import packages
-from tests.support.builders import build_zoo, label, request, served_call
+from tests.support.builders import (
+    build_zoo,
+    decided,
+    example,
+    label,
+    labelled,
+    request,
+    served_call,
+    settled,
+)
 from tests.support.postgres import postgres_server
 
 DATABASES = ("sqlite", "postgres")
@@ -51,8 +63,12 @@ RATE = 60.0
 """Requests per second and worker: what a proxy on a core of its own serves."""
 SECONDS = 300.0
 FLUSH_SECONDS = 0.5
-JUDGED = 10
-"""One request in so many is judged."""
+JUDGED = 0.1
+"""Share of the requests that are judged."""
+FILLED = 250
+"""Judged calls of each model after which no part of its published state grows any more."""
+MODELS = (3, 12)
+"""Numbers of models of which the size of the published state is shown."""
 ALONE_SECONDS = 10.0
 ENCODER = HashedNgrams()
 
@@ -80,7 +96,7 @@ class Many:
     left_in_inbox: int
 
 
-def served(name: str, number: int) -> list[Record]:
+def served(name: str, number: int, judged: float) -> list[Record]:
     """Make the records of a request with real features, its call, and for some a verdict."""
     words = f"What is {number} plus {number % 97}? Explain each of the {number % 7} steps."
     asked = Conversation.of_text(words)
@@ -94,14 +110,14 @@ def served(name: str, number: int) -> list[Record]:
         ),
         served_call(name),
     ]
-    if number % JUDGED == 0:
+    if int((number + 1) * judged) > int(number * judged):
         records.append(label(name, float(number % 3 > 0)))
     return records
 
 
-def encoded(prefix: str, requests: int) -> bytes:
+def encoded(prefix: str, requests: int, judged: float) -> bytes:
     """Encode a batch of so many requests."""
-    made = (served(f"{prefix}-{number}", number) for number in range(requests))
+    made = (served(f"{prefix}-{number}", number, judged) for number in range(requests))
     return inbox.encode([record for records in made for record in records])
 
 
@@ -163,7 +179,7 @@ async def pair(url: str, rate: float, seconds: float) -> Pair:
         spool = worker(database.engine, "own", counters)
         journal = Journal(spool, counters, store_text=False, flush_seconds=FLUSH_SECONDS)
         journal.start()
-        made = [served(f"own-{number}", number) for number in range(int(rate * seconds))]
+        made = [served(f"own-{number}", number, JUDGED) for number in range(int(rate * seconds))]
         following = asyncio.create_task(_following(url, seconds))
         began, cpu = time.monotonic(), time.process_time()
         for number, records in enumerate(made):
@@ -188,11 +204,13 @@ async def _following(url: str, seconds: float) -> bytes:
     return said
 
 
-async def many(url: str, workers: int, rate: float, seconds: float) -> Many:
+async def many(url: str, workers: int, rate: float, seconds: float, judged: float) -> Many:
     """Measure the learner that so many workers share."""
     batches = int(seconds / FLUSH_SECONDS)
     size = int(rate * FLUSH_SECONDS)
-    made = [[encoded(f"{n}-{batch}", size) for batch in range(batches)] for n in range(workers)]
+    made = [
+        [encoded(f"{n}-{batch}", size, judged) for batch in range(batches)] for n in range(workers)
+    ]
     async with Database(url) as database:
         outlet, sent, ages = outlet_of(database.engine), dict[tuple[str, int], float](), []
         taken: dict[str, int] = {}
@@ -241,6 +259,26 @@ async def many(url: str, workers: int, rate: float, seconds: float) -> Many:
         )
 
 
+def state_bytes(models: int) -> int:
+    """Return the size of the published state of one zoo of so many models."""
+    zoo = build_zoo({f"model-{number}": Price(0.0, 0.01 * number) for number in range(models)})
+    engine = Engine(zoo, ENCODER, 0)
+    for number in range(FILLED * models):
+        name, asked = zoo.candidates[number % models], Conversation.of_text(f"what is {number}?")
+        seen = example(
+            name,
+            request_id=str(number),
+            encoder=ENCODER.name,
+            features=ENCODER.encode([ENCODER.read(asked)])[0],
+            surface=read_surface(asked),
+        )
+        engine.apply(decided(request_id=str(number), position=number))
+        engine.apply(settled(name, call_id=f"{number}.0", example=seen, seconds=1.0))
+        engine.apply(labelled(1.0, request_id=str(number), call_id=f"{number}.0", example=seen))
+    view = View("0" * 64, *view_of(engine.state))
+    return len(Publication(10**6, 1, 16, {}, {"zoo": view}).pack())
+
+
 @contextmanager
 def databases(kind: str) -> Iterator[Iterator[str]]:
     """Yield URLs of empty databases, one after another."""
@@ -260,13 +298,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--workers", type=int, default=WORKERS)
+    parser.add_argument("--judged", type=float, default=JUDGED, help="share, from 0 to 1")
     parser.add_argument("--database", choices=DATABASES, action="append")
     given = parser.parse_args()
-    found = {}
+    found: dict[str, Any] = {"state_bytes": {each: state_bytes(each) for each in MODELS}}
     for kind in given.database or DATABASES:
         with databases(kind) as urls:
             two = asyncio.run(pair(next(urls), given.rate, min(given.seconds, 30.0)))
-            fleet = asyncio.run(many(next(urls), given.workers, given.rate, given.seconds))
+            load = given.workers, given.rate, given.seconds, given.judged
+            fleet = asyncio.run(many(next(urls), *load))
             found[kind] = {**asdict(two), "sixteen": asdict(fleet)}
             if not given.json:
                 print(kind, *(f"{name} {value:.3f}" for name, value in asdict(two).items()))
