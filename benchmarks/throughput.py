@@ -147,15 +147,18 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def learner_seconds(process: int) -> float:
-    """Read the time of the learners among a process's descendants."""
-    total = 0.0
+def learners(process: int) -> Iterator[int]:
+    """Yield the learners among a process's descendants."""
     with suppress(OSError):  # it has just ended
         for thread in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (thread / "children").read_text().split()):
                 is_learner = LEARNER in Path(f"/proc/{child}/cmdline").read_bytes()
-                total += cpu_seconds(child) if is_learner else learner_seconds(child)
-    return total
+                yield from [child] if is_learner else learners(child)
+
+
+def learner_seconds(process: int) -> float:
+    """Read the time of the learners among a process's descendants."""
+    return sum(map(cpu_seconds, learners(process)))
 
 
 async def slice_of(
@@ -186,8 +189,18 @@ async def slice_of(
     return Slice(answered / took, used / answered, learned / answered)
 
 
+def with_learner_inside(config: Config) -> Config:
+    """Fold the log in the worker itself."""
+    return {**config, "messplus": {**config["messplus"], "learner": "inside"}}
+
+
+SPARE = "spare"
+"""The arm whose learner runs on the cores that the worker does not have; that of any other shares
+the worker's core."""
 ARMS = {
     "with": lambda config: config,
+    SPARE: lambda config: config,
+    "inside": with_learner_inside,
     "watch": watched,
     "without": without_plugin,
     "adaptive": with_adaptive_router,
@@ -210,6 +223,8 @@ def compare(
                 own = {**config, "messplus": {**config["messplus"]}}
                 own["messplus"]["database"] = database_url(folder / name)
                 proxies[name] = Proxy(ARMS[name](own), folder / name).start()
+            for learner in learners(proxies[name].process_id) if name == SPARE else ():
+                os.sched_setaffinity(learner, others)
             stack.callback(proxies[name].stop)
         measured: list[Round] = []
         for number in range(rounds + 1):
@@ -243,8 +258,8 @@ def main() -> None:
     parser.add_argument("rounds", type=int, nargs="?", default=16)
     parser.add_argument("--shared", action="store_true", help="all processes on all cores")
     parser.add_argument("--json", action="store_true", help="print the medians as JSON")
-    others = [name for name in ARMS if name != "without"]
-    parser.add_argument("--arms", nargs="+", choices=others, default=others)
+    others = ["with", "watch", "adaptive", SPARE, "inside"]
+    parser.add_argument("--arms", nargs="+", choices=others, default=others[:3])
     given = parser.parse_args()
     arms = [*given.arms, "without"]
     rounds: list[Round] = []
