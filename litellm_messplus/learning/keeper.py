@@ -53,21 +53,27 @@ class Keeper:
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start the process, which loads its modules until ``begin`` tells it what to learn."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                return self._process
+            _close_pipes(self._process)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "litellm_messplus.learning.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is the worker's, which closes the learner last
+        )
+        return self._process
+
     def begin(self) -> bool:
         """Start a learner, and wait until it is ready; return False if another one is in office.
 
         Raises ConfigurationError if it cannot learn with these settings, DatabaseAwayError if the
         database does not answer, and LearnerGoneError if the process ends.
         """
-        process = subprocess.Popen(
-            [sys.executable, "-m", "litellm_messplus.learning.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is the worker's, which closes the learner last
-        )
-        if self._process is not None:  # it ended
-            _close_pipes(self._process)
-        self._process = process
+        process = self.launch()
         assert process.stdin is not None
         with suppress(BrokenPipeError):
             pickle.dump(self._settings, process.stdin)

@@ -154,7 +154,10 @@ def main() -> None:
     logging.basicConfig(format="%(asctime)s - messplus:%(levelname)s: learner: %(message)s")
     logger.setLevel(logging.INFO)
     threadpool_limits(limits=1, user_api="blas")
-    settings: LearnerSettings = pickle.load(sys.stdin.buffer)
+    try:
+        settings: LearnerSettings = pickle.load(sys.stdin.buffer)
+    except EOFError:  # the worker's start ended before it was needed
+        return
     try:
         asyncio.run(serve(settings))
     except ConfigurationError as error:

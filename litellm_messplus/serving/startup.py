@@ -302,9 +302,11 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     found = honoured(config)
     settings, zoos, measured = found.settings, found.zoos, found.measured
     encoder = load_for_requests(settings.encoder)
+    keeper = keeper_of(settings, zoos, encoder) if settings.learner == "process" else None
+    if keeper is not None:
+        keeper.launch()  # it loads while this process does
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     modes = LiveModes(settings.zoos)
-    keeper = keeper_of(settings, zoos, encoder) if settings.learner == "process" else None
     opened = _restored(settings, engines, modes, keeper)
     position = None if opened is None else opened.position
     database = create_engine(settings.database)
