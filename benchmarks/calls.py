@@ -8,7 +8,8 @@ by which the cheapest model holds alpha: else calls to others would be counted, 
 Calls of Python and of C are counted in every thread of the proxy's process (each step of a
 coroutine is one), and what the process calls in the same time without requests is subtracted: jobs
 by the clock are not a request's. What is done by the clock under load, such as taking over the
-learner's state, weighs more where requests are slower: run it where nothing else runs.
+learner's state, weighs more where requests are slower: run it where nothing else runs, and compare
+``journal_calls`` at the same ``requests_per_second``. The other figures do not depend on it.
 
 ``extra_calls`` is the difference a request, ``own_functions`` the calls of the plugin's Python
 functions among them. ``journal_calls`` are those of functions that read and write the database, the
@@ -20,7 +21,6 @@ import argparse
 import json
 import os
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -100,7 +100,7 @@ class Calls:
         return found
 
 
-ALL, ITSELF = "all", "own functions"
+ALL, ITSELF, RATE = "all", "own functions", "requests a second"
 
 
 def _named(code: Any) -> str | None:
@@ -159,8 +159,8 @@ def calls_of(config: Config, folder: Path, requests: int, *, is_labelled: bool) 
         busy = counted(proxy, lambda: serve(proxy, prompts, requests))
         seconds = time.monotonic() - started
         idle = counted(proxy, lambda: time.sleep(seconds))
-    print(f"{requests / seconds:.0f} requests a second", file=sys.stderr)
-    return {name: (busy[name] - idle[name]) / requests for name in busy}
+    found = {name: (busy[name] - idle[name]) / requests for name in busy}
+    return found | {RATE: requests / seconds}
 
 
 def measure(requests: int) -> tuple[dict[str, int], dict[str, float]]:
@@ -173,7 +173,7 @@ def measure(requests: int) -> tuple[dict[str, int], dict[str, float]]:
         (folder / "with").mkdir()
         labelled = quick(config, folder / "with", verdicts={"per_minute": 100_000})
         found = calls_of(labelled, folder / "with", requests, is_labelled=True)
-    everything, own = found.pop(ALL), found.pop(ITSELF)
+    everything, own, rate = found.pop(ALL), found.pop(ITSELF), found.pop(RATE)
     journal = sum(found[name] for name in found if any(part in name for part in JOURNAL))
     figures = {
         "extra_calls": everything - plain_calls,
@@ -182,6 +182,7 @@ def measure(requests: int) -> tuple[dict[str, int], dict[str, float]]:
         "journal_calls": journal,
         "road_calls": sum(found.values()) - journal,
         "litellm_calls": everything - plain_calls - sum(found.values()),
+        "requests_per_second": rate,
     }
     return {name: round(count) for name, count in figures.items()}, found
 

@@ -233,9 +233,14 @@ def may_filter_by_tags(
     request, or by one of the deployments."""
     if router is None:
         return False
-    if _settings(router).enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
-        return True
-    return name_tags(deployments)
+    return filters_by_tags(router, kwargs) or name_tags(deployments)
+
+
+def filters_by_tags(router: Any, kwargs: Mapping[str, Any]) -> bool:
+    """Tell whether LiteLLM's filter by tags is enabled for all requests, or for this one."""
+    if router is None:
+        return False
+    return _settings(router).enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True
 
 
 def name_tags(deployments: Sequence[Mapping[str, Any]]) -> bool:
@@ -294,7 +299,7 @@ def failed_deployment(error: object) -> str | None:
 def hidden_params(response: object) -> Mapping[str, Any]:
     """Return the hidden parameters that LiteLLM attaches to an answer, empty if there are none."""
     # Anthropic messages are plain dictionaries, which have them under a key.
-    if isinstance(response, Mapping):
+    if isinstance(response, dict):
         return response.get("_hidden_params") or {}
     return getattr(response, "_hidden_params", None) or {}
 

@@ -39,6 +39,7 @@ from litellm_messplus.serving.deployments.deployment import (
 from litellm_messplus.serving.litellm_seam import (
     checks_before_calls,
     counted_tokens,
+    filters_by_tags,
     kept_by_tags,
     may_filter_by_tags,
     name_tags,
@@ -189,9 +190,9 @@ class Gates:
                 self._narrow.clear()
             stated = [self._capabilities.of(each, router) for each in deployments]
             narrow = self._narrow[shown] = _narrow(deployments, stated)
-        return not (narrow.is_tagged or may_filter_by_tags(router, (), request.kwargs)) and _fit(
-            needs, narrow.stated
-        )
+        if narrow.is_tagged or filters_by_tags(router, request.kwargs):
+            return False
+        return not narrow.stated or _fit(needs, narrow.stated)
 
     async def _admit(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]

@@ -72,7 +72,7 @@ class Pinboard:
     """
 
     def __init__(self, path: Path, key: bytes, clock: Callable[[], float] = time.time) -> None:
-        self._path = path
+        self._path = str(path)
         self._key = key
         self._clock = clock
 

@@ -88,8 +88,9 @@ def is_repeated(data: Mapping[str, Any], response: object) -> bool:
 
     A non-streamed Anthropic message does not show it; LiteLLM's logging object does.
     """
-    told = litellm_seam.hidden_params(response), litellm_seam.caching_details(data)
-    return any(each.get("cache_hit") for each in told)
+    if litellm_seam.hidden_params(response).get("cache_hit"):
+        return True
+    return bool(litellm_seam.caching_details(data).get("cache_hit"))
 
 
 async def repeated_id(response: object) -> str | None:
