@@ -56,7 +56,9 @@ class Digests:
     def _begun(self, parts: Iterable[str]) -> blake2b:
         """Hash parts, each with its length before it, so that no two sequences of parts have the
         same bytes."""
-        framed = "".join([f"{len(part)}:{part}" for part in parts])
+        framed = ""
+        for part in parts:
+            framed += f"{len(part)}:{part}"
         encoded = framed.encode("utf-8", "surrogatepass")  # clients also send lone surrogates
         return blake2b(encoded, key=self._key, digest_size=DIGEST)
 
@@ -92,8 +94,9 @@ def _beginnings(
         parts: list[str] = []
         for turn in turns[done:place]:
             text = turn.text
-            parts += (f"{len(turn.role)}:{turn.role}{len(text)}:", text)
-            characters += len(text)
+            length = len(text)
+            parts += (f"{len(turn.role)}:{turn.role}{length}:", text)
+            characters += length
         digest.update("".join(parts).encode("utf-8", "surrogatepass"))
         found.append(Beginning(digest.digest(), place, characters))
         done = place

@@ -255,8 +255,10 @@ class ServedCalls:
     def _opened(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
         """Find the open request of a hook; what a client wrote into metadata has no valid mark."""
         call_id = call.get("litellm_call_id")
-        plain = self._open.get(data.get(PLAIN_METADATA), call_id)
-        return plain or self._open.get(data.get(OWN_METADATA), call_id)
+        for name in (PLAIN_METADATA, OWN_METADATA):
+            if name in data and (opened := self._open.get(data[name], call_id)) is not None:
+                return opened
+        return None
 
     def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
         """Return the author that LiteLLM names before the answer goes out."""

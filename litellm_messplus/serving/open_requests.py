@@ -143,9 +143,10 @@ class OpenRequests:
         secret that it cannot know.
         """
         mark = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
-        if mark.__class__ is not dict or not isinstance(mark.get("request_id"), str):
+        if not isinstance(mark, dict):
             return None
-        found = self._by_id.get(mark["request_id"])
+        request_id = mark.get("request_id")
+        found = self._by_id.get(request_id) if isinstance(request_id, str) else None
         if found is None or found.record.asker.litellm_call_id != litellm_call_id:
             return None
         return found if mark.get("secret") == found.secret else None
