@@ -15,9 +15,6 @@ from inspect import signature
 from typing import Any
 
 import litellm
-
-# The import points tiktoken at the files in LiteLLM's package. Without it, tiktoken downloads them.
-import litellm.litellm_core_utils.default_encoding
 import tiktoken
 from fastapi import FastAPI, Request
 from litellm.litellm_core_utils.core_helpers import get_metadata_variable_name_from_kwargs
@@ -342,4 +339,8 @@ def deployment_of_response_id(decrypted: str) -> str | None:
 
 def bundled_encoding(name: str) -> tiktoken.Encoding:
     """Return an OpenAI tokenizer from the files in LiteLLM's package."""
+    # The import points tiktoken at these files; without it, tiktoken downloads them. It takes
+    # 37 MB, which a zoo without a model of OpenAI need not have.
+    import litellm.litellm_core_utils.default_encoding  # noqa: F401
+
     return tiktoken.get_encoding(name)
