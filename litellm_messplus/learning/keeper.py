@@ -43,6 +43,7 @@ class Keeper:
     def __init__(self, settings: LearnerSettings) -> None:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
         self._silent_seconds: Callable[[], float] = lambda: 0.0
         self._pause = LOOK_SECONDS
         self._may_start_at = 0.0
@@ -59,6 +60,7 @@ class Keeper:
             if self._process.poll() is None:
                 return self._process
             _close_pipes(self._process)
+        self._is_ready = False
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "litellm_messplus.learning.process"],
             stdin=subprocess.PIPE,
@@ -74,12 +76,15 @@ class Keeper:
         database does not answer, and LearnerGoneError if the process ends.
         """
         process = self.launch()
+        if self._is_ready:  # since an earlier attempt to open the database
+            return True
         assert process.stdin is not None
         with suppress(BrokenPipeError):
             pickle.dump(self._settings, process.stdin)
             process.stdin.flush()
         said = _first_line(process)
         if said.get("outcome") == "ready":
+            self._is_ready = True
             return True
         is_other = said.get("outcome") not in ("taken", "refused")
         if is_other:

@@ -36,6 +36,9 @@ SILENT_SECONDS = 2.0
 MOST = 10_000
 """The most records kept in mind until a state includes them: if no learner comes, decisions of long
 ago stop counting as in flight."""
+BEHIND_SECONDS = 1.5
+"""Seconds without a sign of life, of which one is given each second, after which the log may lack
+what other workers wrote."""
 LATE_SECONDS = 5.0
 """The age of a state from which on it is reported as late."""
 
@@ -70,7 +73,7 @@ class Spool:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.position = 0
-        self.arrivals = Arrivals()
+        self.arrivals = Arrivals(is_late=lambda: self.state_seconds > BEHIND_SECONDS)
         self.has_state = asyncio.Event()
         self._database = database
         self._engines = engines

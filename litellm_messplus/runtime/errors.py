@@ -38,6 +38,10 @@ class UnsettledError(MessplusError):
     """The transaction that may have written the record does not end."""
 
 
+class LateLogError(MessplusError):
+    """An id is not in the log, which is behind: it may be that of a request of another worker."""
+
+
 class BrokenLogError(MessplusError):
     """The database is there, but holds no valid log; the message states what to do."""
 

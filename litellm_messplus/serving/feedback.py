@@ -21,6 +21,7 @@ from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     CountsRequestsError,
+    LateLogError,
     MessplusError,
     RequestGoneError,
     TooManyVerdictsError,
@@ -67,8 +68,8 @@ class RequestFinder:
         """Find the caller's newest request that has the id ``given``, or the ``session`` of that
         digest.
 
-        Raises UnknownRequestError if there is none, TooOftenError if too many are waiting, and
-        SQLAlchemyError if the database does not answer.
+        Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
+        if too many are waiting, and SQLAlchemyError if the database does not answer.
         """
         told = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
@@ -78,6 +79,8 @@ class RequestFinder:
                 with self._place(caller):
                     found = await self._await(told, caller, arrived, deadline)
         found = found or await self._look(told, caller, session)
+        if found is None and self._arrivals.is_late():
+            raise LateLogError(given)
         if found is None:
             raise UnknownRequestError(given)
         return found
@@ -242,7 +245,8 @@ class FeedbackDesk:
         begun after ``patience`` seconds.
 
         Raises UnknownRequestError, TooOftenError, TooManyVerdictsError or CountsRequestsError;
-        NotWrittenError, UnsettledError or SQLAlchemyError if the database does not take it.
+        LateLogError, NotWrittenError, UnsettledError or SQLAlchemyError if the database does not
+        take it.
         """
         self._admit(caller)
         try:

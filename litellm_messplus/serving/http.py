@@ -20,6 +20,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     CountsRequestsError,
     JournalFullError,
+    LateLogError,
     NotWrittenError,
     TooManyVerdictsError,
     TooOftenError,
@@ -67,6 +68,7 @@ def response_headers(record: RequestRecord, model: str | None) -> dict[str, str]
 
 AWAY: dict[type[Exception], str] = {
     JournalFullError: "nothing was written, try again",
+    LateLogError: "requests of other workers are not in the log yet, try again",
     NotWrittenError: "nothing was written, and will not be: try again",
     UnsettledError: "whether it was written is not known yet. Send it again, it counts once",
 }

@@ -115,6 +115,24 @@ async def test_one_learner_is_admitted_and_the_next_one_once_it_is_gone(
         await until_logged(either, 1)
 
 
+async def test_a_start_that_is_tried_again_goes_on_with_its_learner(
+    database: AsyncEngine, database_url: str
+) -> None:
+    """The database went away after it was ready."""
+    async with kept(database_url) as keeper:
+        process = keeper.launch().pid
+        assert [await begin(keeper), await begin(keeper)] == [True, True]
+        assert pid_of(keeper) == process
+
+
+async def test_a_process_that_was_launched_in_vain_ends(database_url: str) -> None:
+    """The worker's start ended before it said what to learn."""
+    keeper = Keeper(settings_of(database_url))
+    process = keeper.launch()
+    await keeper.close()
+    assert process.returncode == 0
+
+
 async def until_logged(database: AsyncEngine, count: int) -> None:
     async with asyncio.timeout(PATIENT):
         while await counts(database) != (0, count):  # noqa: ASYNC110 - another process does it

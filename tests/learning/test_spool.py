@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from litellm_messplus.learning.outlet import SUFFIX, FileOutlet, outlet_of
 from litellm_messplus.runtime.errors import UnloggedRequestError
 from litellm_messplus.store import inbox, log
 from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.worker_counters import WorkerCounters
 from tests.support.builders import (
     build_engine,
     build_zoo,
@@ -80,6 +82,8 @@ async def test_two_workers_and_their_learner(either: AsyncEngine, other: AsyncEn
     here, there = Worker(either, name="a"), Worker(other, name="b")
     records = [(here, each) for each in traffic(20, prefix="a")]
     records += [(there, each) for each in traffic(20, prefix="b")]
+    for name in "ab":
+        await WorkerCounters(either, name).exchange({}, datetime.now(UTC))
     async with learning(either) as loop, here.running(), there.running():
         for number, (worker, record) in enumerate(records):
             worker.journal.write(record)
@@ -94,6 +98,7 @@ async def test_two_workers_and_their_learner(either: AsyncEngine, other: AsyncEn
             assert await worker.is_the_fold()
             assert (worker.in_flight, len(worker.spool._sent)) == (0, 0)
             assert worker.counters.as_dict() == {}
+            assert worker.engine.deciders == 2
             assert worker.followed == sorted(set(worker.followed))
             assert worker.followed[-1] == await log.head(either)
         assert loop.counters.as_dict() == {}
@@ -307,7 +312,7 @@ async def test_ids_that_could_not_be_looked_up_are_with_the_next_reading(
     alone: Worker, outlet: MemoryOutlet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await log.append(alone.database, [request("r0")])
-    publish(outlet, 1)
+    publish(outlet, 1, workers=2)
     with alone.spool.arrivals.expecting("r0") as arrived:
         with monkeypatch.context() as away:
             away.setattr(module, "arrived_ids", raising)
@@ -336,9 +341,12 @@ async def test_the_age_of_a_state_is_that_of_the_last_sign_of_life(database: Asy
     await learner.publish(published(build_engine(build_zoo()), 0).pack(), 1)
     await worker.spool.read()
     assert worker.spool.state_seconds == 0.0
-    clock.now += 6.0
+    clock.now += 1.4
+    assert not worker.spool.arrivals.is_late()
+    clock.now += 4.6
     await worker.spool.read()
     assert worker.spool.state_seconds == 6.0
+    assert worker.spool.arrivals.is_late()
     await learner.sign(1)
     await worker.spool.read()
     assert worker.spool.state_seconds == 0.0
