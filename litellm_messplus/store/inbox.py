@@ -6,8 +6,9 @@ in the log, never in both and never in neither, whoever is killed.
 """
 
 import marshal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,17 +29,13 @@ from litellm_messplus.store.tables import deciders, inbox, learner
 
 KINDS = tuple(log.TABLE_OF)
 """The kinds of records; a record is encoded with its kind's place."""
-AS_IT_IS = frozenset({str, int, float, bool, bytes, type(None)})
 FORMAT = 4
 """The version of `marshal`'s format, which every supported Python reads."""
 
 
 def encode(records: Sequence[Record]) -> bytes:
     """Encode records; ``decode`` returns equal ones. Raises ValueError for a value of no column."""
-    rows = [
-        (KINDS.index(type(record)), [_plain(v) if type(v) not in AS_IT_IS else v for v in values])
-        for record, values in zip(records, map(values_of, records), strict=True)
-    ]
+    rows = [(KINDS.index(type(each)), _each_plain(values_of(each))) for each in records]
     return marshal.dumps(rows, FORMAT)
 
 
@@ -47,9 +44,9 @@ def decode(data: bytes) -> list[Record]:
     found: list[Record] = []
     for place, values in marshal.loads(data):
         kind = KINDS[place]
-        for column, back in _converted(kind):
-            if values[column] is not None:
-                values[column] = back(values[column])
+        for place, back in _converted(kind):
+            if values[place] is not None:
+                values[place] = back(values[place])
         found.append(from_values(kind, values))
     return found
 
@@ -66,23 +63,38 @@ def _converted(record: Any) -> list[tuple[int, Callable[[Any], Any]]]:
     return [(place, back[kinds[name]]) for place, name in names if kinds[name] in back]
 
 
+def _each_plain(values: Iterable[Any]) -> list[Any]:
+    """Return values as `marshal` takes them: of a built-in type itself, not of a class of it. It
+    would write a number of numpy as bytes."""
+    return [v if (kind := type(v)) in AS_IT_IS else PLAIN.get(kind, _plain)(v) for v in values]
+
+
+def _plain_dict(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return dict(zip(map(str, values), _each_plain(values.values()), strict=True))
+
+
+def _bases(record: Any) -> list[type]:
+    return [each.base for each in columns_of(record)]
+
+
 def _plain(value: Any) -> Any:
-    """Return a value as `marshal` takes it: of a built-in type itself, not of a class of it."""
-    if isinstance(value, dict):
-        return {
-            str(key): each if type(each) in AS_IT_IS else _plain(each)
-            for key, each in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [each if type(each) in AS_IT_IS else _plain(each) for each in value]
-    if isinstance(value, datetime):
-        return value.timestamp()
-    if isinstance(value, np.ndarray):
-        return features_to_bytes(value)
     for base in (bool, int, float, str):
         if isinstance(value, base):
             return base(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+AS_IT_IS = frozenset({str, int, float, bool, bytes, type(None)})
+PLAIN: dict[type, Callable[[Any], Any]] = {
+    datetime: datetime.timestamp,
+    np.ndarray: features_to_bytes,
+    dict: _plain_dict,
+    list: _each_plain,
+    tuple: _each_plain,
+    **{
+        each.base: str for kind in KINDS for each in columns_of(kind) if issubclass(each.base, Enum)
+    },
+}
 
 
 # The tables.

@@ -58,9 +58,6 @@ from litellm_messplus.serving.surfaces.signs import read_signs
 from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.settings.serving import HoldMode
 
-ALONE = "identity_failures"
-"""The counter of failures here, after each of which a request is decided alone."""
-
 # Where a request stands, which deployment holds it, and what the router does with both.
 
 
@@ -222,7 +219,7 @@ class Holds:
                 return found
             return replace(found, session=self.session_digest(asked.session))
         except Exception:
-            self._counters.failure(ALONE, "a request was decided as if it were alone")
+            self._counters.failure("identity_failures", "a request was decided as if it were alone")
             return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
@@ -232,7 +229,7 @@ class Holds:
         try:
             self._called(self.lines, place, zoo, deployment)
         except Exception:
-            self._counters.failure(ALONE, "who answers is not known")
+            self._counters.failure("identity_failures", "who answers is not known")
 
     def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
         line = place.line
@@ -251,7 +248,7 @@ class Holds:
         try:
             self._ended(self.lines, place, record, call, response)
         except Exception:
-            self._counters.failure(ALONE, "an answer is not known again")
+            self._counters.failure("identity_failures", "an answer is not known again")
 
     def _ended(
         self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
