@@ -79,7 +79,9 @@ def cluster(
 
 
 def running_workers(cluster: Cluster) -> list[dict[str, Any]]:
-    return cluster.rows("SELECT worker FROM worker_counters WHERE worker <> 'ended'")
+    """Those that serve: the learner has a row too."""
+    query = "SELECT worker FROM worker_counters WHERE worker <> 'ended'"
+    return cluster.rows(f"{query} AND worker NOT LIKE 'learner-%'")
 
 
 def names_of(workers: list[dict[str, Any]]) -> set[str]:
