@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -77,7 +78,8 @@ class LearnerLoop:
         self._is_published = False
         self._is_sure = True
         self._published_at = self._signed_at = self._counted_at = self._read_at = 0.0
-        self._snapshot_at = self._forgot_at = time.monotonic()
+        self._forgot_at = time.monotonic()
+        self._snapshot_at = -math.inf  # the first comes with the first records
         self._snapshot_position = position
         self._row = WorkerCounters(database, f"{LEARNER}{epoch}")
         self._woken = asyncio.Event()

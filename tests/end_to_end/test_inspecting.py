@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
 from tests.support.markdown import ROOT
+from tests.support.patience import until
 from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
@@ -57,7 +58,7 @@ def test_a_request_is_judged_explained_and_listed(proxy: Proxy) -> None:
 def test_what_was_learned_is_shown_by_the_command_of_the_readme(
     proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So soon after the start no snapshot has it."""
+    """Soon after the first request, since the learner's first snapshot comes with it."""
     with proxy.client() as client:
         given = ask(client).json()["id"]
         sent = client.post("/messplus/feedback", json={"id": given, "satisfied": True})
@@ -68,7 +69,9 @@ def test_what_was_learned_is_shown_by_the_command_of_the_readme(
     monkeypatch.chdir(proxy.folder)
     monkeypatch.setenv("LITELLM_MASTER_KEY", proxy.master_key)
 
-    output = shown(*command[1].replace("http://127.0.0.1:4000", proxy.url).split())
+    arguments = command[1].replace("http://127.0.0.1:4000", proxy.url).split()
+    title = "zoo: what moves the chance of a satisfactory answer"
 
-    assert "zoo: what moves the chance of a satisfactory answer" in output
-    assert "no snapshot" not in output
+    until(lambda: title in shown(*arguments))
+
+    assert "no snapshot" not in shown(*arguments)
