@@ -23,7 +23,7 @@ from typing import (
     get_type_hints,
 )
 
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 
 Facet = TypeVar("Facet")
 Found = TypeVar("Found")

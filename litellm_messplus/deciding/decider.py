@@ -25,7 +25,7 @@ from litellm_messplus.routing.limits import Limits
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.loading import version
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
@@ -141,10 +141,11 @@ class Engine:
     def see(self, view: View, as_of: int, deciders: int) -> None:
         """Decide from a published state from now on, which is the fold of the log up to ``as_of``,
         as one of so many ``deciders``."""
-        version, catalog = self.state.use.version, self.state.catalog.plain()
+        version = self.state.use.version
+        is_same_zoo = view.plain["catalog"] == self.state.catalog.plain()
         load_view(self.state, view)
         self.as_of, self.deciders = as_of, deciders
-        if self.state.catalog.plain() == catalog:
+        if is_same_zoo:
             self.expectations.calls_changed()
         else:
             self._see_zoo()
@@ -392,6 +393,15 @@ class Engine:
             if level.confidence is None
             else raised(level.alpha, answered, self.state.counted(level.name), level.confidence),
         )
+
+
+def fingerprints(engines: Mapping[str, Engine]) -> dict[str, str]:
+    """Return the hash of the settings that each engine's fold depends on, by zoo; it never
+    changes."""
+    return {
+        name: snapshot.fingerprint(engine.zoo, engine.encoder.name)
+        for name, engine in engines.items()
+    }
 
 
 def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:

@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.backlog import Arrivals
+from litellm_messplus.backlog import Arrivals, Unlogged
 from litellm_messplus.deciding.decider import Engine, fold
-from litellm_messplus.learning.unlogged import Unlogged
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime.counters import Counters
@@ -41,7 +40,8 @@ class Learner:
     """The writer of the log. The state of each engine is the fold of the log up to ``position``.
 
     ``arrivals`` is notified of ids read from the log, ``followed`` is called with the position up
-    to which records of other writers are folded in.
+    to which records of other writers are folded in; ``snapshot_position`` is that of the newest
+    snapshot.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Learner:
         self.has_state.set()
         self._followed = followed
         self._snapshot_every = snapshot_every
-        self._snapshot_position = position
+        self.snapshot_position = position
         self._log_start = 0
         self._recent = RecentRequests()
         self._unlogged = Unlogged()
@@ -73,7 +73,7 @@ class Learner:
 
     def begin_at(self, position: int) -> None:
         """Begin at a position, up to which the engines were restored after this was made."""
-        self.position = self._snapshot_position = position
+        self.position = self.snapshot_position = position
 
     def start(self, wake: Callable[[], None]) -> None:
         """Begin to listen for records of other writers, in the running event loop; ``wake`` is
@@ -204,7 +204,7 @@ class Learner:
             self._turn_ends = time.perf_counter() + TURN_SECONDS
 
     async def _save_due_snapshots(self) -> None:
-        if self.position - self._snapshot_position >= self._snapshot_every:
+        if self.position - self.snapshot_position >= self._snapshot_every:
             await self.save_snapshots()
 
     async def save_snapshots(self) -> None:
@@ -212,4 +212,4 @@ class Learner:
         position = self.position
         for engine in self._engines.values():
             await keep(self._database, engine, position)
-        self._snapshot_position = position
+        self.snapshot_position = position

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.learner import SNAPSHOT_EVERY, Learner
 from litellm_messplus.learning.lease import beside
 from litellm_messplus.learning.outlet import Outlet
@@ -19,7 +19,6 @@ from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.state.published import Publication, View, view_of
-from litellm_messplus.state.snapshot import fingerprint
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
 from litellm_messplus.store.inbox import Batch, DeposedError
@@ -70,6 +69,7 @@ class LearnerLoop:
         )
         self._database = database
         self._engines = engines
+        self._fingerprints = fingerprints(engines)
         self._outlet = outlet
         self._epoch = epoch
         self._taken: dict[str, int] = {}
@@ -80,7 +80,6 @@ class LearnerLoop:
         self._published_at = self._signed_at = self._counted_at = self._read_at = 0.0
         self._forgot_at = time.monotonic()
         self._snapshot_at = -math.inf  # the first comes with the first records
-        self._snapshot_position = position
         self._row = WorkerCounters(database, f"{LEARNER}{epoch}")
         self._woken = asyncio.Event()
         self._tasks = Tasks()
@@ -231,7 +230,7 @@ class LearnerLoop:
 
     async def _publish(self) -> None:
         views = {
-            name: View(fingerprint(engine.zoo, engine.encoder.name), *view_of(engine.state))
+            name: View(self._fingerprints[name], *view_of(engine.state))
             for name, engine in self._engines.items()
         }
         found = Publication(
@@ -253,8 +252,8 @@ class LearnerLoop:
 
     async def _save_if_due(self) -> None:
         is_due = time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS
-        if is_due and self.learner.position != self._snapshot_position:
-            self._snapshot_at, self._snapshot_position = time.monotonic(), self.learner.position
+        if is_due and self.learner.position != self.learner.snapshot_position:
+            self._snapshot_at = time.monotonic()
             await self.learner.save_snapshots()
 
     async def _watch_file(self) -> None:

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Insert, Table, case, delete, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.learning.logged import AT_ONCE, Logged, logged_requests
@@ -29,6 +28,7 @@ from litellm_messplus.learning.sums import (
 )
 from litellm_messplus.rows import flat
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
+from litellm_messplus.store.rows import replacing, upserting
 from litellm_messplus.store.tables import (
     call_energy,
     calls,
@@ -129,10 +129,10 @@ async def write(connection: AsyncConnection, change: Change) -> None:
     dialect = connection.dialect.name
     if change.outcomes:
         rows = [flat(each) for each in change.outcomes]
-        await connection.execute(_replacing(outcomes, dialect), rows)
+        await connection.execute(replacing(outcomes, dialect), rows)
     if change.verdicts:
         rows = [flat(each) for each in change.verdicts]
-        await connection.execute(_replacing(verdicts, dialect), rows)
+        await connection.execute(replacing(verdicts, dialect), rows)
     if change.gone:
         await connection.execute(delete(verdicts).where(verdicts.c.call_id.in_(change.gone)))
     await add_sums(connection, change.sums)
@@ -162,27 +162,9 @@ _NOTHING = {
 
 
 @cache
-def _replacing(table: Table, dialect: str) -> Insert:
-    """Insert a row, or replace the existing one."""
-    return _upsert(table, dialect, lambda column, given: given)
-
-
-@cache
 def _adding(table: Table, dialect: str) -> Insert:
     """Insert a row, or add to the existing one."""
-    return _upsert(table, dialect, _merged)
-
-
-def _upsert(table: Table, dialect: str, merged: Any) -> Insert:
-    inserted = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
-    return inserted.on_conflict_do_update(
-        index_elements=list(table.primary_key.columns),
-        set_={
-            column.name: merged(column, inserted.excluded[column.name])
-            for column in table.columns
-            if not column.primary_key
-        },
-    )
+    return upserting(table, dialect, _merged)
 
 
 def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any]:

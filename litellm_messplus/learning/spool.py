@@ -10,15 +10,13 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.backlog import Arrivals, ids_of
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.backlog import Arrivals, Unlogged, ids_of
+from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.outlet import CHANNEL, Outlet
-from litellm_messplus.learning.unlogged import Unlogged
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.state.published import Publication
-from litellm_messplus.state.snapshot import fingerprint
 from litellm_messplus.store import inbox
 from litellm_messplus.store.history import arrived_ids
 from litellm_messplus.store.notices import LogNotices
@@ -77,6 +75,7 @@ class Spool:
         self.has_state = asyncio.Event()
         self._database = database
         self._engines = engines
+        self._fingerprints = fingerprints(engines)
         self._counters = counters
         self._worker = worker
         self._outlet = outlet
@@ -211,12 +210,8 @@ class Spool:
                 "put back, and the proxies must be restarted",
             )
             return False
-        mine = {
-            name: fingerprint(engine.zoo, engine.encoder.name)
-            for name, engine in self._engines.items()
-        }
         published = {name: view.fingerprint for name, view in found.views.items()}
-        self._is_accepted = mine.items() <= published.items()
+        self._is_accepted = self._fingerprints.items() <= published.items()
         if not self._is_accepted:
             self._counters.failure(
                 "states_of_other_settings",

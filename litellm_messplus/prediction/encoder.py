@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.runtime.once import once
+from litellm_messplus.runtime.stand_ins import once
 
 # The input of a model as the encoders see it: the turns in order, and the available tools.
 

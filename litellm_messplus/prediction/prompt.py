@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Vector
 from litellm_messplus.prediction.surface import WIDTH, Surface, ramps
-from litellm_messplus.runtime.once import once
+from litellm_messplus.runtime.stand_ins import once
 
 # Features as the heads of `adaptive` take them: of unit length, and limited in number.
 #

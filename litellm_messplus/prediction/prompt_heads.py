@@ -187,26 +187,30 @@ class PromptHeads:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything learned; loading it continues exactly."""
         beliefs = {f"belief_{place}": each.numbers() for place, each in enumerate(self._beliefs)}
-        average = {f"average_{name}": array for name, array in self.average.arrays().items()}
-        return {**beliefs, **average, "losses": self.trust.losses}
+        return {**beliefs, **self._others()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         for place, belief in enumerate(self._beliefs):
             belief.load(arrays[f"belief_{place}"])
-        self.average.load({name: arrays[f"average_{name}"] for name in self.average.arrays()})
-        self.trust.load(arrays["losses"])
-        self._combine()
+        self._load_others(arrays)
 
     def view(self) -> dict[str, NDArray[Any]]:
         """Return what predictions need of ``arrays``: no covariance."""
         means = {f"mean_{place}": each.mean for place, each in enumerate(self._beliefs)}
-        average = {f"average_{name}": array for name, array in self.average.arrays().items()}
-        return {**means, **average, "losses": self.trust.losses}
+        return {**means, **self._others()}
 
     def load_view(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Predict as the heads did that gave this ``view``; they cannot learn from here."""
         for place, belief in enumerate(self._beliefs):
             belief.mean = arrays[f"mean_{place}"]
+        self._load_others(arrays)
+
+    def _others(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned besides the beliefs."""
+        average = {f"average_{name}": array for name, array in self.average.arrays().items()}
+        return {**average, "losses": self.trust.losses}
+
+    def _load_others(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.average.load({name: arrays[f"average_{name}"] for name in self.average.arrays()})
         self.trust.load(arrays["losses"])
         self._combine()

@@ -13,7 +13,7 @@ from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Reason, Situation
 from litellm_messplus.routing.held import Gated, baseline
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving.buying import Buyer
 from litellm_messplus.serving.deployments.deployment import Deployment
 from litellm_messplus.serving.holding.holds import Holds, Pin, Standing

@@ -15,7 +15,7 @@ from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.before import Arms, known_before, served_before, shadow_level
 from litellm_messplus.serving.decided import RequestDecider, in_shadow

@@ -155,9 +155,7 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
         plugin.parts.begin_at(opened.position or 0)
         plugin.parts.line_log.begin(opened.conversation_key)
         plugin.start()
-        await plugin.parts.sink.has_state.wait()
-        plugin.engines = engines
-        logger.warning("the database is there: requests are routed from now on")
+        await _route(plugin, engines, "the database is there")
 
     plugin.parts.tasks.start(join(), "joining")
 
@@ -166,13 +164,15 @@ def route_later(plugin: MessplusPlugin) -> None:
     """Remove every zoo from the plugin until a learner has published a state."""
     engines, plugin.engines = plugin.engines, {}
     plugin.counters.failure("state_awaited", "no learner has published a state yet")
+    work = _route(plugin, engines, "a learner has published a state")
+    plugin.parts.tasks.start(work, "state-awaited")
 
-    async def wait() -> None:
-        await plugin.parts.sink.has_state.wait()
-        plugin.engines = engines
-        logger.warning("a learner has published a state: requests are routed from now on")
 
-    plugin.parts.tasks.start(wait(), "state-awaited")
+async def _route(plugin: MessplusPlugin, engines: dict[str, Engine], why: str) -> None:
+    """Start to route the zoos of these engines, once there is a state to decide from."""
+    await plugin.parts.sink.has_state.wait()
+    plugin.engines = engines
+    logger.warning("%s: requests are routed from now on", why)
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:

@@ -13,7 +13,7 @@ from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import adaptive, held, trying
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import WARM_UP, is_before
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.state.account import Account

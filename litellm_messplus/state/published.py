@@ -91,10 +91,7 @@ def view_of(state: ZooState) -> tuple[dict[str, Any], Arrays]:
     plain = {
         "requests": dict(state.requests),
         "turns": dict(state.turns),
-        "estimators": {
-            name: [[mean.value, mean.count] for mean in estimator.means()]
-            for name, estimator in state.estimators.items()
-        },
+        "estimators": state.plain_means(),
         "catalog": state.catalog.plain(),
         "limits": state.limits.view(),
         "policy": policy,
@@ -117,9 +114,7 @@ def load_view(state: ZooState, view: View) -> None:
         state.become(kept if names[: len(kept)] == tuple(kept) else [])
         state.become(names)
     state.requests, state.turns = Counter(plain["requests"]), Counter(plain["turns"])
-    for name, means in plain["estimators"].items():
-        for mean, (value, count) in zip(state.estimators[name].means(), means, strict=True):
-            mean.value, mean.count = value, count
+    state.load_means(plain["estimators"])
     for place, name in enumerate(state.estimators):
         state.durations[name] = Durations(*arrays[f"durations_{place}"].tolist())
     state.limits = LimitAccounts.of(plain["limits"])

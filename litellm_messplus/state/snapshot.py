@@ -58,10 +58,7 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
     plain = {
         "requests": dict(state.requests),
         "taught": dict(state.taught),
-        "estimators": {
-            name: [[mean.value, mean.count] for mean in estimator.means()]
-            for name, estimator in state.estimators.items()
-        },
+        "estimators": state.plain_means(),
         "durations": {name: found.plain() for name, found in state.durations.items()},
         "policy": state.policy.plain(),
     }
@@ -131,9 +128,7 @@ def load(data: bytes, empty: ZooState) -> ZooState:
     empty.taught.update(plain["taught"])
     empty.turns.update(plain.get("turns", {}))
     empty.credits.load(plain.get("credits", {}))
-    for name, means in plain["estimators"].items():
-        for mean, (value, count) in zip(empty.estimators[name].means(), means, strict=True):
-            mean.value, mean.count = value, count
+    empty.load_means(plain["estimators"])
     for name, calls in plain["durations"].items():
         empty.durations[name] = Durations(*calls)
     if "limits" in plain:

@@ -138,6 +138,19 @@ class ZooState:
         """Return the number of requests, or conversations, that a level's promise counts."""
         return self.requests[level] - self.turns[level]
 
+    def plain_means(self) -> dict[str, list[list[float]]]:
+        """Return the running means of every candidate's calls, as JSON."""
+        return {
+            name: [[mean.value, mean.count] for mean in estimator.means()]
+            for name, estimator in self.estimators.items()
+        }
+
+    def load_means(self, plain: Mapping[str, Any]) -> None:
+        """Load the ``plain_means`` of a state of the same candidates."""
+        for name, means in plain.items():
+            for mean, (value, count) in zip(self.estimators[name].means(), means, strict=True):
+                mean.value, mean.count = value, count
+
     @property
     def candidates(self) -> tuple[str, ...]:
         """Every candidate with a learned state."""

@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import Record
 from litellm_messplus.rows import by_type, columns_of, from_values, names_of, values_of
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.store import log
-from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
+from litellm_messplus.store.rows import features_from_bytes, features_to_bytes, replacing
 from litellm_messplus.store.tables import deciders, inbox, learner
 
-# Records as bytes: plain values in the order of the columns, which take a tenth of the time of
-# pickled records (docs/evidence/overhead.md).
+# Records as bytes: plain values in the order of the columns. Pickled, a record took ten times as
+# long, since each of its enumerations and arrays went through Python.
 
 KINDS = tuple(log.TABLE_OF)
 """The kinds of records; a record is encoded with its kind's place."""
@@ -42,8 +41,8 @@ def encode(records: Sequence[Record]) -> bytes:
 def decode(data: bytes) -> list[Record]:
     """Decode what ``encode`` returned. Raises ValueError, TypeError or EOFError for other bytes."""
     found: list[Record] = []
-    for place, values in marshal.loads(data):
-        kind = KINDS[place]
+    for number, values in marshal.loads(data):
+        kind = KINDS[number]
         for place, back in _converted(kind):
             if values[place] is not None:
                 values[place] = back(values[place])
@@ -71,10 +70,6 @@ def _each_plain(values: Iterable[Any]) -> list[Any]:
 
 def _plain_dict(values: Mapping[Any, Any]) -> dict[str, Any]:
     return dict(zip(map(str, values), _each_plain(values.values()), strict=True))
-
-
-def _bases(record: Any) -> list[type]:
-    return [each.base for each in columns_of(record)]
 
 
 def _plain(value: Any) -> Any:
@@ -155,11 +150,7 @@ async def take(
     rows = [
         {"worker": worker, "taken": number, "seen_at": now} for worker, number in numbers.items()
     ]
-    is_sqlite = connection.dialect.name == "sqlite"
-    added = (sqlite.insert if is_sqlite else postgresql.insert)(deciders)
-    newer = {name: added.excluded[name] for name in ("taken", "seen_at")}
-    upsert = added.on_conflict_do_update(index_elements=["worker"], set_=newer)
-    await connection.execute(upsert, rows)
+    await connection.execute(replacing(deciders, connection.dialect.name), rows)
 
 
 async def check(connection: AsyncConnection, epoch: int) -> None:

@@ -1,8 +1,9 @@
 """The columns of tables, the table of a record, and the row that is inserted. See
 `litellm_messplus/rows.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Dialect,
     Float,
     Index,
+    Insert,
     Integer,
     LargeBinary,
     MetaData,
@@ -25,6 +27,7 @@ from sqlalchemy import (
     text,
     true,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -189,3 +192,26 @@ def storable(text: str) -> str:
 
 STORABLE = r"^[^\x00]*$"
 """The pattern of a text that every database accepts as is: Postgres accepts no zero characters."""
+
+
+# Rows that may be there already, by their primary key.
+
+
+@cache
+def replacing(table: Table, dialect: str) -> Insert:
+    """Insert a row, or replace the existing one."""
+    return upserting(table, dialect, lambda column, given: given)
+
+
+def upserting(table: Table, dialect: str, merged: Callable[[Column[Any], Any], Any]) -> Insert:
+    """Insert a row, or set each column of the existing one to ``merged`` of it and of the given
+    value."""
+    inserted = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table)
+    return inserted.on_conflict_do_update(
+        index_elements=list(table.primary_key.columns),
+        set_={
+            column.name: merged(column, inserted.excluded[column.name])
+            for column in table.columns
+            if not column.primary_key
+        },
+    )

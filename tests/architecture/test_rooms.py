@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
 PURE = ("routing", "prediction", "costs", "conversations", "state", "switching")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
-PURE_TOOLS = {"bounded", "draws", "errors", "once", "replacing", "vocabulary"}
+PURE_TOOLS = {"bounded", "draws", "errors", "stand_ins", "vocabulary"}
 """Modules of `runtime` that have no clock either."""
 ALLOWED = {
     "runtime": set(),

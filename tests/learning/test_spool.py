@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy.exc import InterfaceError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus import backlog
 from litellm_messplus.deciding.decider import Question
 from litellm_messplus.learning import spool as module
-from litellm_messplus.learning import unlogged
 from litellm_messplus.learning.lease import beside
 from litellm_messplus.learning.outlet import SUFFIX, FileOutlet, outlet_of
 from litellm_messplus.runtime.errors import UnloggedRequestError
@@ -358,7 +358,7 @@ async def test_the_age_of_a_state_is_that_of_the_last_sign_of_life(database: Asy
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 4)
-    monkeypatch.setattr(unlogged, "REMEMBERED", 3)
+    monkeypatch.setattr(backlog, "REMEMBERED", 3)
 
 
 @pytest.mark.usefixtures("few")

@@ -1,18 +1,15 @@
 """One real Postgres for all tests of this folder, and an empty database to each that asks."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.store.database import create_engine, migrate
-from tests.support.postgres import Postgres, postgres_server
+from tests.support.both_databases import server
+from tests.support.postgres import Postgres
 
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Postgres]:
-    with postgres_server() as running:
-        yield running
+__all__ = ["server"]
 
 
 @pytest.fixture

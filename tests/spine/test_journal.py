@@ -24,7 +24,7 @@ from litellm_messplus import backlog
 from litellm_messplus import journal as module
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.journal import Journal
-from litellm_messplus.learning import learner, unlogged
+from litellm_messplus.learning import learner
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime.counters import Counters
@@ -354,7 +354,7 @@ async def test_the_requests_that_were_dropped_are_remembered_within_a_bound(
     worker: Worker,
 ) -> None:
     worker.patch.setattr(backlog, "LONGEST", 0)
-    worker.patch.setattr(unlogged, "REMEMBERED", 3)
+    worker.patch.setattr(backlog, "REMEMBERED", 3)
     journal = worker.journal()
     write(journal, *(request(f"r{number}") for number in range(10)))
     assert list(learner_of(journal)._unlogged._requests) == ["r7", "r8", "r9"]

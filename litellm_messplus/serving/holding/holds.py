@@ -36,7 +36,7 @@ from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,

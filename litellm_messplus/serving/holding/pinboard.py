@@ -26,7 +26,7 @@ from sqlalchemy import URL
 
 from litellm_messplus.conversations.digests import DIGEST
 from litellm_messplus.conversations.lines import UNUSED_SECONDS
-from litellm_messplus.runtime.replacing import replace
+from litellm_messplus.runtime.stand_ins import replace
 
 BUCKETS, WAYS = 4_096, 4
 """Number of buckets, and of pins in each. A prompt has one bucket, whose oldest pin is replaced."""

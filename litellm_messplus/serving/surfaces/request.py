@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from litellm_messplus.prediction.encoder import Conversation, Turn
-from litellm_messplus.runtime.once import once
+from litellm_messplus.runtime.stand_ins import once
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.surfaces.conversation import plain_turns, read_conversation
 from litellm_messplus.serving.surfaces.surface import (
