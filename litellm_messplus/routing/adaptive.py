@@ -13,7 +13,7 @@ from litellm_messplus.routing import trying
 from litellm_messplus.routing.decision import Decision, Estimate, Reason, Situation
 from litellm_messplus.routing.held import without_trials
 from litellm_messplus.routing.limits import BINDS, Limits
-from litellm_messplus.routing.plan import EVIDENCE, plan
+from litellm_messplus.routing.plan import EVIDENCE, Owed, plan
 from litellm_messplus.routing.price import (
     best_value,
     eligible,
@@ -30,7 +30,7 @@ BLIND = 64
 labels that came 500 requests late left a debt of 200 that could not be repaid."""
 
 PLANNED_RESERVE = 0.3
-"""Share of the reserve that a plan aims at: it repays over 400 requests, and needs less."""
+"""Share of the reserve that a plan aims at: it repays slowly, and needs less."""
 PLANNED_HOPE = 0.5
 """Share of the optimism about a rarely labelled model that counts in its score under a plan. At 0,
 a model that begins badly is never tried again, and alpha is missed."""
@@ -124,7 +124,7 @@ def _terms(
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
     if situation.outlook is not None and known.evidence >= EVIDENCE:
-        aimed = owed + PLANNED_RESERVE * reserved
+        aimed = Owed(owed + PLANNED_RESERVE * reserved, situation.number, known.overrated)
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
         return Terms(models, _bounded(price, view) / situation.strain, True)
     price = _bounded(_price(view, allowed, situation.alpha, backlog), view)

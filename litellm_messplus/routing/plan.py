@@ -27,14 +27,15 @@ FEWEST = 32
 """Least number of recent prompts for a plan."""
 SAVING = 0.05
 """Share of the cost that models ruled out by the means must save to be called anyway."""
-REPAYMENT = 400.0
-"""Requests over which the plan repays a backlog, by raising its target."""
+REPAYMENT, PATIENCE = 300.0, 0.5
+"""Requests over which the plan repays a backlog, by raising its target, and how many more for each
+request so far: the faster a debt is repaid, the dearer is each request that repays it."""
 LARGEST_BACKLOG, LARGEST_CREDIT = 60.0, 30.0
 NEAR = 0.9
 """Share of the way from alpha to the models' best rate: beyond it the price grows without bound."""
-GAIN, GAIN_BACKLOG, LARGEST_GAIN = 0.03, 20.0, 0.7
-"""Feedback on the price, in the exponent; its largest backlog; and its bound. It repays the backlog
-that the plan does not foresee, as when prompts are worth more today."""
+GAIN, GAIN_BACKLOG = 0.015, 20.0
+"""Feedback on the price, in the exponent, and its largest backlog. It repays the backlog that the
+plan does not foresee, as when prompts are worth more today."""
 
 Matrix = NDArray[np.float64]
 
@@ -131,6 +132,27 @@ def _rising(bought: NDArray[np.float32]) -> list[float]:
     return rising
 
 
+class Owed(NamedTuple):
+    """What is owed: the ``backlog`` of satisfied requests, after so many ``requests``; and by how
+    much the predictions for the served answers exceeded their labels lately: ``overrated``."""
+
+    backlog: float
+    requests: int = 0
+    overrated: float = 0.0
+
+    @property
+    def raised(self) -> float:
+        """The increase of the plan's target: what the predictions promise too much, and a part of
+        the backlog."""
+        bounded = min(max(self.backlog, -LARGEST_CREDIT), LARGEST_BACKLOG)
+        return max(self.overrated, 0.0) + bounded / (REPAYMENT + PATIENCE * self.requests)
+
+    @property
+    def gain(self) -> float:
+        """The exponent of the feedback on the price."""
+        return GAIN * min(max(self.backlog, -GAIN_BACKLOG), GAIN_BACKLOG)
+
+
 class Planned(NamedTuple):
     """The plan for a request: the models that may serve, and the price of satisfaction."""
 
@@ -143,15 +165,13 @@ def plan(
     by_cost: Sequence[int],
     eligible: Sequence[int],
     alpha: float,
-    backlog: float,
+    owed: Owed,
 ) -> Planned:
     """Plan over all models if that saves enough against the ``eligible`` ones, which the means
-    require; else over these alone. ``backlog`` is in requests."""
+    require; else over these alone."""
     every = outlook.frontier(by_cost, is_hopeful=True).at(alpha).cost
     needed = outlook.frontier(eligible, is_hopeful=True).at(alpha).cost
     models = tuple(by_cost if every <= (1.0 - SAVING) * needed else eligible)
     frontier = outlook.frontier(models, is_hopeful=False)
-    aimed = alpha + min(max(backlog, -LARGEST_CREDIT), LARGEST_BACKLOG) / REPAYMENT
-    reached = min(aimed, NEAR * frontier.most + (1.0 - NEAR) * alpha)
-    gain = min(GAIN * min(max(backlog, -GAIN_BACKLOG), GAIN_BACKLOG), LARGEST_GAIN)
-    return Planned(models, frontier.at(reached).price * math.exp(gain))
+    reached = min(alpha + owed.raised, NEAR * frontier.most + (1.0 - NEAR) * alpha)
+    return Planned(models, frontier.at(reached).price * math.exp(owed.gain))

@@ -19,7 +19,8 @@ class Knowledge:
     ``rate`` is the mean satisfaction, ``deviation`` its standard deviation, and ``optimism`` the
     number of deviations that may be added. ``is_blank`` before the first label. ``unseen_labelled``
     is the share of recent unseen calls that got a label; ``evidence`` is by how many nats
-    predictions from the prompt have beaten the means.
+    predictions from the prompt have beaten the means; ``overrated`` by how much the predictions for
+    the service level's served answers exceeded their labels lately.
     """
 
     rate: Sequence[float]
@@ -28,6 +29,7 @@ class Knowledge:
     is_blank: bool
     unseen_labelled: float = 1.0
     evidence: float = 0.0
+    overrated: float = 0.0
 
 
 # Probes: occasionally a cheaper model that may hold alpha is tried instead of the choice.

@@ -112,7 +112,8 @@ class AdaptivePolicy:
         if situation.is_forced:
             (only,) = situation.estimates
             return held.forced(situation, account.forced.expected(only.satisfaction))
-        known = self._knowledge([estimate.candidate for estimate in situation.estimates])
+        candidates = [estimate.candidate for estimate in situation.estimates]
+        known = self._knowledge(candidates, account.overrating.mean)
         told_share = self.unseen.told_share
         if situation.counted is not None:  # one answer does not rate a whole task
             known, told_share = replace(known, unseen_labelled=0.0), 0.0
@@ -143,7 +144,7 @@ class AdaptivePolicy:
             return
         shortfall = -verdict.label.residual(entry.alpha)
         if previous is None:
-            account.answered(entry.request_id, shortfall, verdict.stands_for)
+            account.answered(entry.request_id, shortfall, verdict.stands_for, verdict.label.weight)
             judged = account.answered_requests
             account.forced.answered(
                 account.counted(verdict),
@@ -241,7 +242,7 @@ class AdaptivePolicy:
         self.trials = dict(plain["trials"])
         self.predictor.load_view(plain["predictor"], arrays)
 
-    def _knowledge(self, candidates: Sequence[str]) -> Knowledge:
+    def _knowledge(self, candidates: Sequence[str], overrated: float) -> Knowledge:
         known = self.predictor
         places = [known.index[name] for name in candidates]
         return Knowledge(
@@ -251,6 +252,7 @@ class AdaptivePolicy:
             is_blank=known.is_blank,
             unseen_labelled=self.unseen.labelled_share,
             evidence=known.heads.evidence,
+            overrated=overrated,
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.plan import PRICES, SAVING, Frontier, Matrix, Outlook, plan
+from litellm_messplus.routing.plan import PRICES, SAVING, Frontier, Matrix, Outlook, Owed, plan
 
 seeds = st.integers(0, 2**32)
 alphas = st.floats(0.05, 0.95)
@@ -104,16 +104,28 @@ def test_with_more_to_repay_the_price_does_not_fall_and_it_is_bounded(
     found = outlook(seed, models)
     by_cost = tuple(range(models))
     last = found.frontier(by_cost, is_hopeful=False).prices[-1]
-    less, more = (plan(found, by_cost, by_cost, alpha, each) for each in sorted((one, other)))
+    less, more = (plan(found, by_cost, by_cost, alpha, Owed(each)) for each in sorted((one, other)))
     assert less.models == more.models
-    assert 0.0 <= plan(found, by_cost, by_cost, alpha, 0.0).price <= last
+    assert 0.0 <= plan(found, by_cost, by_cost, alpha, Owed(0.0)).price <= last
     assert less.price <= more.price <= np.exp(0.7) * last
     allowed = tuple(sorted(data.draw(st.sets(st.sampled_from(by_cost), min_size=1))))
     every, needed = (
         found.frontier(some, is_hopeful=True).at(alpha).cost for some in (by_cost, allowed)
     )
     expected = by_cost if every <= (1.0 - SAVING) * needed else allowed
-    assert plan(found, by_cost, allowed, alpha, one).models == expected
+    assert plan(found, by_cost, allowed, alpha, Owed(one)).models == expected
+
+
+@given(backlogs, st.integers(0, 10_000), st.integers(0, 10_000), st.floats(-0.5, 0.5))
+def test_a_debt_is_repaid_the_more_slowly_the_later_and_what_is_overrated_is_added(
+    backlog: float, one: int, other: int, overrated: float
+) -> None:
+    """What predictions promise too little is not taken off: it is no reason to risk the promise."""
+    early, late = (Owed(backlog, requests) for requests in sorted((one, other)))
+    assert abs(late.raised) <= abs(early.raised) <= 0.2
+    assert late.raised * backlog >= 0.0
+    aware = late._replace(overrated=overrated)
+    assert aware.raised - late.raised == pytest.approx(max(overrated, 0.0))
 
 
 @given(st.floats(0.05, 0.4), st.floats(0.2, 0.5), st.floats(0.1, 5.0), st.floats(2.0, 50.0), alphas)
@@ -124,7 +136,7 @@ def test_where_all_prompts_are_alike_the_price_is_the_slope_between_two_models(
     rates, costs = (low, low + more), (cheap, cheap * factor)
     alpha = low + share * more
     slope = (costs[1] - costs[0]) / more
-    price = plan(identical(rates, costs), (0, 1), (0, 1), alpha, 0.0).price
+    price = plan(identical(rates, costs), (0, 1), (0, 1), alpha, Owed(0.0)).price
     step = float(PRICES[2] / PRICES[1])
     assert slope / step <= price * 1.001
     assert price <= slope * step * 1.001
@@ -134,7 +146,7 @@ def test_of_three_models_the_two_that_bracket_alpha_set_the_price() -> None:
     found = identical((0.3, 0.6, 0.9), (1.0, 4.0, 20.0))
     step = float(PRICES[2] / PRICES[1])
     for alpha, slope in ((0.45, 3.0 / 0.3), (0.75, 16.0 / 0.3)):
-        price = plan(found, (0, 1, 2), (0, 1, 2), alpha, 0.0).price
+        price = plan(found, (0, 1, 2), (0, 1, 2), alpha, Owed(0.0)).price
         assert slope / step <= price <= slope * step
 
 
@@ -161,17 +173,18 @@ def test_models_that_the_means_rule_out_are_called_where_they_save_enough() -> N
         satisfaction = np.column_stack(
             [np.where(easy, 0.9, 0.1), np.full(40, 0.8), np.where(easy, 0.9, large)]
         )
-        return plan(Outlook(satisfaction, cost, (0.0, 0.0, 0.0)), (0, 1, 2), (1,), 0.8, 0.0).models
+        found = Outlook(satisfaction, cost, (0.0, 0.0, 0.0))
+        return plan(found, (0, 1, 2), (1,), 0.8, Owed(0.0)).models
 
     assert planned(0.9) == (0, 1, 2)
     alike = identical((0.1, 0.8, 0.9), (1.0, 8.0, 20.0))
-    assert plan(alike, (0, 1, 2), (1,), 0.8, 0.0).models == (1,)
+    assert plan(alike, (0, 1, 2), (1,), 0.8, Owed(0.0)).models == (1,)
 
 
 def test_the_unit_of_cost_is_that_of_the_price() -> None:
     satisfaction, cost, hope = rolled(5, 3)
     plain, other = (Outlook(satisfaction, unit * cost, hope) for unit in (1.0, 2.0**-20))
-    first, second = (plan(found, (0, 1, 2), (0, 1, 2), 0.7, 3.0) for found in (plain, other))
+    first, second = (plan(found, (0, 1, 2), (0, 1, 2), 0.7, Owed(3.0)) for found in (plain, other))
     assert second == (first.models, 2.0**-20 * first.price)
 
 
@@ -183,6 +196,6 @@ def test_models_of_one_cost_and_a_single_one_have_a_plan(
     rates: tuple[float, ...], costs: tuple[float, ...]
 ) -> None:
     by_cost = tuple(reversed(range(len(rates))))
-    planned = plan(identical(rates, costs), by_cost, by_cost, 0.7, -4.0)
+    planned = plan(identical(rates, costs), by_cost, by_cost, 0.7, Owed(-4.0))
     assert planned.models == by_cost
     assert np.isfinite(planned.price)

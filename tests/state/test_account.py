@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.state import account as module
-from litellm_messplus.state.account import CREDIT, PENDING, Account
+from litellm_messplus.state.account import CREDIT, DOUBTED, JUDGED, PENDING, Account
 
 ALPHA = 0.75
 Step = tuple[str, int, float]
@@ -120,6 +121,35 @@ def test_a_second_verdict_is_as_if_it_had_been_the_first(
     assert revised.queue == pytest.approx(direct.queue)
     assert revised.answered_share == direct.answered_share
     assert revised.pending == direct.pending
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=40))
+def test_predictions_of_judged_requests_are_compared_with_their_labels(
+    judged: list[tuple[float, bool]],
+) -> None:
+    """A request whose prediction is no longer pending tells nothing; few tell little."""
+    account = Account()
+    answer(account, "not decided here", 0.0)
+    assert account.overrating.mean == 0.0
+    for number, (predicted, is_satisfied) in enumerate(judged):
+        account.decided(f"r{number}", ALPHA - predicted)
+        answer(account, f"r{number}", float(is_satisfied))
+    kept = [np.exp(-age / JUDGED) for age in reversed(range(len(judged)))]
+    excess = sum(k * (guess - float(label)) for k, (guess, label) in zip(kept, judged, strict=True))
+    assert account.overrating.mean == pytest.approx(excess / (sum(kept) + DOUBTED))
+
+
+def test_a_second_verdict_and_a_label_of_more_weight_count_in_that_comparison() -> None:
+    """A label that stands for two requests counts as two, and a later verdict as if the first."""
+    account, direct = Account(), Account()
+    for each in (account, direct):
+        each.decided("r1", ALPHA - 0.9)
+    account.answered("r1", 2.0 * (ALPHA - 1.0), weight=2.0)
+    assert account.overrating.excess == pytest.approx(2.0 * (0.9 - 1.0))
+    account.revised(2.0 * 1.0)
+    direct.answered("r1", 2.0 * ALPHA, weight=2.0)
+    assert account.overrating.mean == pytest.approx(direct.overrating.mean)
+    assert direct.overrating.mean == pytest.approx(1.8 / (2.0 + DOUBTED))
 
 
 @given(steps, steps)
