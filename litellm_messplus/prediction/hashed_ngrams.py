@@ -95,7 +95,7 @@ class HashedNgrams:
 def _bag(buckets: Sequence[int]) -> NDArray[np.float64]:
     """Count the words with signs, scaled to length 1."""
     both = np.bincount(buckets, minlength=2 * WORD_BUCKETS)
-    counts = both[:WORD_BUCKETS] - both[WORD_BUCKETS:]
+    counts = (both[:WORD_BUCKETS] - both[WORD_BUCKETS:]).astype(np.float64)
     length = math.sqrt(counts @ counts)
     return counts / length if length > 0.0 else counts
 
