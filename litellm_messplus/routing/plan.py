@@ -29,7 +29,7 @@ SAVING = 0.05
 """Share of the cost that models ruled out by the means must save to be called anyway."""
 REPAYMENT, PATIENCE = 300.0, 0.5
 """Requests over which the plan repays a backlog, by raising its target, and how many more for each
-request so far: the faster a debt is repaid, the dearer is each request that repays it."""
+request so far: the faster a debt is repaid, the more it costs."""
 LARGEST_BACKLOG, LARGEST_CREDIT = 60.0, 30.0
 NEAR = 0.9
 """Share of the way from alpha to the models' best rate: beyond it the price grows without bound."""
