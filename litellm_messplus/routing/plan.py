@@ -133,8 +133,9 @@ def _rising(bought: NDArray[np.float32]) -> list[float]:
 
 
 class Owed(NamedTuple):
-    """What is owed: the ``backlog`` of satisfied requests, after so many ``requests``; and by how
-    much the predictions for the served answers exceeded their labels lately: ``overrated``."""
+    """The debt that a plan repays: the ``backlog`` of satisfied requests after so many
+    ``requests``, and ``overrated``, by how much the predictions for the served answers exceeded
+    their labels lately."""
 
     backlog: float
     requests: int = 0
