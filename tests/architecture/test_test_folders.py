@@ -11,6 +11,7 @@ OTHERS = {
     "spine": "the modules above all rooms",
     "architecture": "how code, pages and commands are laid out",
     "benchmarks": "what makes the figures of the docs",
+    "deploy": "files that operators install",
     "docs": "pages, held to the code",
     "examples": "what a checkout serves and asks",
     "end_to_end": "a real proxy process",

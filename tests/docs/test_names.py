@@ -107,6 +107,10 @@ def lists() -> dict[str, tuple[Iterable[str], Iterable[str]]]:
             re.findall(r"^## ([a-z_]+)$", (DOCS / "runbook.md").read_text(), re.M),
             list(AlertKind),
         ),
+        "alert rules": (
+            column("operations", "Alerts in Prometheus", "Rule"),
+            re.findall(r"- alert: (\w+)", (ROOT / "deploy/prometheus-rules.yml").read_text()),
+        ),
         "faults": (column("faults", "Faults", "Fault"), map(str, Fault)),
         "erased columns": (
             [

@@ -20,6 +20,7 @@ PROGRAMS = {
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
     "postgresql": ("initdb",),
     "prometheus": ("prometheus",),
+    "systemd": ("systemd-analyze",),
 }
 """The first of them that is found stands for its package."""
 POSTGRES = "/usr/lib/postgresql"
