@@ -9,6 +9,8 @@ LITELLM_VENV := .venv-litellm-$(VERSION)
 LITELLM_INSTALLED := $(LITELLM_VENV)/.installed
 VLLM_VENV := .venv-vllm
 VLLM_INSTALLED := $(VLLM_VENV)/.installed
+SITE_VENV := .venv-site
+SITE_INSTALLED := $(SITE_VENV)/.installed
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 TORCH := $(shell grep '^torch==' constraints.txt)
 
@@ -45,7 +47,7 @@ WHEEL_VENV := dist/venv
 DATABASE :=
 FAULTS := tests/faults
 
-.PHONY: run demo docs test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures clean
+.PHONY: run demo docs test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures site clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/python -m examples.up
@@ -100,6 +102,9 @@ docs: $(INSTALLED) ## Write the tables of the docs that the code declares.
 pictures: $(INSTALLED) ## Take the pictures of the docs anew, of a run and a demo: needs Debian's chromium; minutes.
 	$(VENV)/bin/python -m benchmarks.pictures
 
+site: $(SITE_INSTALLED) ## Build the site of the docs into dist/site; a link that leads nowhere fails.
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict
+
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --upgrade pip
@@ -127,5 +132,11 @@ $(VLLM_INSTALLED): tests/vllm/requirements.txt constraints.txt
 	$(VLLM_VENV)/bin/pip install --quiet --no-deps --require-hashes --requirement $<
 	touch $@
 
+# Nothing of the project is in it: the pages are read, not imported.
+$(SITE_INSTALLED): release/site.txt
+	$(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/pip install --quiet --requirement $<
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-litellm-* $(VLLM_VENV) dist var .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-litellm-* $(VLLM_VENV) $(SITE_VENV) dist var .mypy_cache .pytest_cache .ruff_cache

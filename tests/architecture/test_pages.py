@@ -20,6 +20,17 @@ def test_the_index_has_one_line_for_every_page() -> None:
     assert sorted(listed) == sorted(pages)
 
 
+def test_the_figures_on_the_first_page_are_those_of_the_readme() -> None:
+    figures = re.findall(r"\d[\d.]* (?:times|ms)|\d[\d.]* to \d[\d.]* times", flat(INDEX))
+
+    assert len(figures) >= 4
+    assert [figure for figure in figures if figure not in flat(ROOT / "README.md")] == []
+
+
+def flat(path: Path) -> str:
+    return " ".join(path.read_text(encoding="utf-8").split())
+
+
 @pytest.mark.parametrize("path", [INDEX, *OTHERS], ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
     page = Document(path)

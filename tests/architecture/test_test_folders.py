@@ -12,6 +12,7 @@ OTHERS = {
     "architecture": "how code, pages and commands are laid out",
     "benchmarks": "what makes the figures of the docs",
     "deploy": "files that operators install",
+    "release": "what makes a release",
     "docs": "pages, held to the code",
     "examples": "what a checkout serves and asks",
     "end_to_end": "a real proxy process",
