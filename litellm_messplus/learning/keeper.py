@@ -13,11 +13,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from litellm_messplus.learning.process import LearnerSettings
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, MessplusError
 from litellm_messplus.runtime.tasks import Periodic
+
+if TYPE_CHECKING:  # a start launches the process before it imports what both need
+    from litellm_messplus.learning.process import LearnerSettings
 
 logger = logging.getLogger("litellm_messplus")
 
@@ -36,13 +38,26 @@ class LearnerGoneError(MessplusError):
     """The process ended before it was ready."""
 
 
+def launch() -> subprocess.Popen[bytes]:
+    """Start a process, which loads its modules until a keeper sends it what to learn; it ends if
+    its standard input is closed before that."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "litellm_messplus.learning.process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is the worker's, which closes the learner last
+    )
+
+
 class Keeper:
     """The process of the learner that this worker started, if any; ``silent_seconds`` returns the
-    time since the last sign of life of any learner."""
+    time since the last sign of life of any learner. A ``launched`` process has no settings yet."""
 
-    def __init__(self, settings: LearnerSettings) -> None:
+    def __init__(
+        self, settings: "LearnerSettings", launched: subprocess.Popen[bytes] | None = None
+    ) -> None:
         self._settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = launched
         self._is_ready = False
         self._silent_seconds: Callable[[], float] = lambda: 0.0
         self._pause = LOOK_SECONDS
@@ -54,28 +69,13 @@ class Keeper:
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
-    def launch(self) -> subprocess.Popen[bytes]:
-        """Start the process, which loads its modules until ``begin`` tells it what to learn."""
-        if self._process is not None:
-            if self._process.poll() is None:
-                return self._process
-            _close_pipes(self._process)
-        self._is_ready = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "litellm_messplus.learning.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is the worker's, which closes the learner last
-        )
-        return self._process
-
     def begin(self) -> bool:
         """Start a learner, and wait until it is ready; return False if another one is in office.
 
         Raises ConfigurationError if it cannot learn with these settings, DatabaseAwayError if the
         database does not answer, and LearnerGoneError if the process ends.
         """
-        process = self.launch()
+        process = self._running()
         if self._is_ready:  # since an earlier attempt to open the database
             return True
         assert process.stdin is not None
@@ -116,6 +116,16 @@ class Keeper:
             logger.error("the learner did not end: it is killed, and its state is in the log")
             process.kill()
             process.wait()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """Return the process, or launch another one if it has ended."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                return self._process
+            _close_pipes(self._process)
+        self._is_ready = False
+        self._process = launch()
+        return self._process
 
     async def _look(self) -> None:
         if self.process_id is not None or self._silent_seconds() < SILENT_SECONDS:

@@ -7,6 +7,7 @@ errors of the package itself. A number is that of an issue or a pull request of 
 The proxy itself is imported inside functions: `messplus check` reads a configuration without it.
 """
 
+import inspect
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -278,10 +279,17 @@ def _context(router: Any) -> Any:
 
 def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> int:
     """Return the number of tokens of a prompt, as LiteLLM's own context check counts them."""
-    counted = router._count_pre_call_check_tokens(
-        messages=messages, input=kwargs.get("input"), request_kwargs=kwargs
+    given = {"messages": messages, "input": kwargs.get("input"), "request_kwargs": kwargs}
+    return int(router._count_pre_call_check_tokens(**given))
+
+
+def counts_tokens(router: Any) -> bool:
+    """Tell whether ``counted_tokens`` can call this router; trying it would load a tokenizer of 37
+    MB, which most proxies never need."""
+    inspect.signature(router._count_pre_call_check_tokens).bind(
+        messages=[], input=None, request_kwargs={}
     )
-    return int(counted)
+    return True
 
 
 def failed_deployment(error: object) -> str | None:

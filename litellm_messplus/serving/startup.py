@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from subprocess import Popen
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import make_url
@@ -286,25 +287,25 @@ def freeze_startup_objects() -> None:
 T = TypeVar("T")
 
 
-def start() -> MessplusPlugin:
+def start(launched: Popen[bytes] | None) -> MessplusPlugin:
     """Build the plugin for the running proxy; end the process with the reason if the configuration
-    cannot be honoured."""
+    cannot be honoured. ``launched`` is the learner's process, if it is loading already."""
     try:
-        return _start(proxy_configuration())
+        return _start(proxy_configuration(), launched)
     except ConfigurationError as error:
         end_process(f"the configuration cannot be honoured.\n  {error}")
 
 
-def _start(config: Mapping[str, Any]) -> MessplusPlugin:
+def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> MessplusPlugin:
     # Our matrices are small: on busy cores, BLAS threads cost far more time than they save.
     threadpool_limits(limits=1, user_api="blas")
     show_log()
     found = honoured(config)
     settings, zoos, measured = found.settings, found.zoos, found.measured
     encoder = load_for_requests(settings.encoder)
-    keeper = keeper_of(settings, zoos, encoder) if settings.learner == "process" else None
-    if keeper is not None:
-        keeper.launch()  # it loads while this process does
+    keeper = None
+    if settings.learner == "process":
+        keeper = Keeper(learner_settings(settings, zoos, encoder), launched)
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
     modes = LiveModes(settings.zoos)
     opened = _restored(settings, engines, modes, keeper)
@@ -351,14 +352,16 @@ def _start(config: Mapping[str, Any]) -> MessplusPlugin:
     return plugin
 
 
-def keeper_of(settings: MessplusSettings, zoos: Mapping[str, Zoo], encoder: Encoder) -> Keeper:
-    """Build the keeper of a learner with these settings."""
+def learner_settings(
+    settings: MessplusSettings, zoos: Mapping[str, Zoo], encoder: Encoder
+) -> LearnerSettings:
+    """Return what a learner of this proxy needs to know."""
     known = KnownEncoder(encoder.name, encoder.dimension, encoder.is_fast)
     database = make_url(settings.database)
     if database.get_backend_name() == "sqlite":  # as this process finds it
         database = database.set(database=os.path.abspath(database.database or ""))
     url = database.render_as_string(hide_password=False)
-    return Keeper(LearnerSettings(url, dict(zoos), known, settings.seed))
+    return LearnerSettings(url, dict(zoos), known, settings.seed)
 
 
 def _restored(

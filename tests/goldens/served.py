@@ -86,7 +86,7 @@ async def served(config: dict[str, Any]) -> AsyncIterator[tuple[MessplusPlugin, 
     app, proxy_server.app = proxy_server.app, FastAPI(title="litellm", version="VERSION")
     stop = proxy_server.proxy_shutdown_event
     try:
-        plugin = startup._start(config)
+        plugin = startup._start(config, None)
         transport = httpx.ASGITransport(proxy_server.app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://proxy", headers=ADMINISTRATOR

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.learning import keeper as module
-from litellm_messplus.learning.keeper import Keeper, LearnerGoneError
+from litellm_messplus.learning.keeper import Keeper, LearnerGoneError, launch
 from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
@@ -54,9 +55,11 @@ def pid_of(keeper: Keeper) -> int:
 
 
 @asynccontextmanager
-async def kept(url: str, **changed: Any) -> AsyncIterator[Keeper]:
-    """A keeper that has started nothing; what it starts is ended."""
-    keeper = Keeper(settings_of(url, **changed))
+async def kept(
+    url: str, launched: Popen[bytes] | None = None, **changed: Any
+) -> AsyncIterator[Keeper]:
+    """A keeper that has started nothing but what was launched; what it has is ended."""
+    keeper = Keeper(settings_of(url, **changed), launched)
     try:
         yield keeper
     finally:
@@ -119,17 +122,17 @@ async def test_a_start_that_is_tried_again_goes_on_with_its_learner(
     database: AsyncEngine, database_url: str
 ) -> None:
     """The database went away after it was ready."""
-    async with kept(database_url) as keeper:
-        process = keeper.launch().pid
+    launched = launch()
+    async with kept(database_url, launched=launched) as keeper:
+        process = launched.pid
         assert [await begin(keeper), await begin(keeper)] == [True, True]
         assert pid_of(keeper) == process
 
 
 async def test_a_process_that_was_launched_in_vain_ends(database_url: str) -> None:
     """The worker's start ended before it said what to learn."""
-    keeper = Keeper(settings_of(database_url))
-    process = keeper.launch()
-    await keeper.close()
+    process = launch()
+    await Keeper(settings_of(database_url), process).close()
     assert process.returncode == 0
 
 

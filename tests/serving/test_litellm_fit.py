@@ -53,7 +53,10 @@ BROKEN: dict[str, tuple[str, object]] = {
     "Router.registry() or Router.settings()": (f"{SEAM}._settings", wants_more),
     "Router.registry().router_model_info": (f"{SEAM}.router_model_info", wants_more),
     "get_deployments_for_tag": (f"{SEAM}.get_deployments_for_tag", wants_more),
-    "Router._count_pre_call_check_tokens": (f"{SEAM}.counted_tokens", wants_more),
+    "Router._count_pre_call_check_tokens": (
+        "litellm.Router._count_pre_call_check_tokens",
+        wants_more,
+    ),
     "ModelResponse._hidden_params or a name beside it": ("litellm.ModelResponse._hidden_params", 0),
     "ResponsesIDSecurity or ResponsesAPIRequestUtils": (
         "litellm.proxy.hooks.responses_id_security.ResponsesIDSecurity._decrypt_response_id",
