@@ -9,6 +9,8 @@ LITELLM_VENV := .venv-litellm-$(VERSION)
 LITELLM_INSTALLED := $(LITELLM_VENV)/.installed
 VLLM_VENV := .venv-vllm
 VLLM_INSTALLED := $(VLLM_VENV)/.installed
+RELEASE_VENV := .venv-release
+RELEASE_INSTALLED := $(RELEASE_VENV)/.installed
 SITE_VENV := .venv-site
 SITE_INSTALLED := $(SITE_VENV)/.installed
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
@@ -47,7 +49,7 @@ WHEEL_VENV := dist/venv
 DATABASE :=
 FAULTS := tests/faults
 
-.PHONY: run demo docs test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures site clean
+.PHONY: run demo docs test test-all test-long test-litellm test-faults test-postgres test-vllm check wheel bench pictures release-dry site clean
 
 run: $(INSTALLED) ## Serve the tiny zoo behind the LiteLLM proxy on port 4000, until Ctrl-C.
 	$(VENV)/bin/python -m examples.up
@@ -92,6 +94,9 @@ wheel: $(INSTALLED) ## Build a wheel into dist/, and try it in a fresh environme
 	$(WHEEL_VENV)/bin/pip install --quiet --constraint constraints.txt "$$(ls dist/*.whl)[postgres]"
 	cd dist && venv/bin/python ../.ci/try_wheel.py $(DATABASE)
 
+release-dry: $(RELEASE_INSTALLED) ## All of a release but its end. TAG=v0.2.0: under that. DEMO=yes: `make run` and `make demo` too.
+	$(RELEASE_VENV)/bin/python -m release.dry $(if $(TAG),--tag "$(TAG)") $(if $(DEMO),--demo)
+
 bench: $(INSTALLED) ## What routing costs: decision time, and throughput with and without.
 	$(VENV)/bin/python -m benchmarks.decision_time
 	$(VENV)/bin/python -m benchmarks.throughput
@@ -132,6 +137,11 @@ $(VLLM_INSTALLED): tests/vllm/requirements.txt constraints.txt
 	$(VLLM_VENV)/bin/pip install --quiet --no-deps --require-hashes --requirement $<
 	touch $@
 
+$(RELEASE_INSTALLED): release/tools.txt
+	$(PYTHON) -m venv $(RELEASE_VENV)
+	$(RELEASE_VENV)/bin/pip install --quiet --requirement $<
+	touch $@
+
 # Nothing of the project is in it: the pages are read, not imported.
 $(SITE_INSTALLED): release/site.txt
 	$(PYTHON) -m venv $(SITE_VENV)
@@ -139,4 +149,4 @@ $(SITE_INSTALLED): release/site.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-litellm-* $(VLLM_VENV) $(SITE_VENV) dist var .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-litellm-* $(VLLM_VENV) $(SITE_VENV) $(RELEASE_VENV) dist var .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,45 @@
+"""What is installed beside the wheel may be used by a service as it is."""
+
+import pytest
+
+from release.licences import installed, is_free, licence_of
+
+
+@pytest.mark.parametrize(
+    "licence",
+    [
+        "MIT",
+        "BSD 3-Clause License",
+        "Apache-2.0 OR GPL-2.0-only",
+        "MPL-2.0 AND (Apache-2.0 OR MIT)",
+        "Apache Software License, MIT License",
+        "Python Software Foundation License",
+    ],
+)
+def test_a_licence_that_asks_nothing_of_users_is_known(licence: str) -> None:
+    assert is_free(licence)
+
+
+@pytest.mark.parametrize(
+    "licence", ["", "GPL-3.0-only", "MIT AND GPL-3.0-only", "LicenseRef-Proprietary", "LIMITED"]
+)
+def test_any_other_is_read_by_somebody_first(licence: str) -> None:
+    assert not is_free(licence)
+
+
+def test_the_expression_counts_before_classifiers_and_these_before_the_text() -> None:
+    classifiers = ["License :: OSI Approved", "License :: OSI Approved :: MIT License"]
+    text = {"License": "Copyright (c)\nmany lines"}
+
+    assert licence_of({"License-Expression": "ISC", **text}, classifiers) == "ISC"
+    assert licence_of(text, classifiers) == "MIT License"
+    assert licence_of(text, []) == "Copyright (c)"
+    assert licence_of({}, []) == ""
+
+
+def test_what_is_installed_here_is_listed_with_its_version() -> None:
+    found = installed()
+
+    assert {"litellm", "numpy", "sqlalchemy"} <= found.keys()
+    assert "litellm-messplus" not in found
+    assert all(version for version, _ in found.values())
