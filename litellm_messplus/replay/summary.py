@@ -64,9 +64,11 @@ def oracle_cost(satisfied: Matrix, cost: Matrix, alpha: float) -> float:
 @dataclass(frozen=True)
 class Hindsight:
     """The figures of one run that need hindsight. ``satisfaction`` and ``cost`` (a total) are
-    those of always calling one model."""
+    those of always calling one model; ``last_cost`` is the cost of the last satisfied request that
+    the hindsight mix buys."""
 
     lp_cost: float
+    last_cost: float
     oracle_cost: float
     satisfaction: Vector
     cost: Vector
@@ -74,8 +76,10 @@ class Hindsight:
     @classmethod
     def of(cls, satisfied: Matrix, cost: Matrix, alpha: float) -> "Hindsight":
         """Compute them from two matrices of shape (requests, models)."""
+        lp_cost = mix_cost(satisfied, cost, alpha)
         return cls(
-            lp_cost=mix_cost(satisfied, cost, alpha),
+            lp_cost=lp_cost,
+            last_cost=lp_cost - mix_cost(satisfied, cost, alpha - 1.0 / len(cost)),
             oracle_cost=oracle_cost(satisfied, cost, alpha),
             satisfaction=satisfied.mean(axis=0),
             cost=cost.sum(axis=0),
@@ -328,6 +332,14 @@ class ReplayReport:
         return float(np.mean([known.lp_cost for known in self.hindsight]))
 
     @property
+    def cost_at_alpha(self) -> float:
+        """The cost of the policy if each request that it ended short of alpha were bought as by the
+        hindsight mix: what makes policies comparable that end at different satisfaction."""
+        short = self.requests * np.maximum(-self.score.points, 0.0) / 100.0
+        prices = np.array([known.last_cost for known in self.hindsight])
+        return float(np.mean(self.score.costs + prices * short))
+
+    @property
     def oracle_cost(self) -> float:
         """The cost of the cheapest assignment that meets alpha."""
         return float(np.mean([known.oracle_cost for known in self.hindsight]))
@@ -351,6 +363,7 @@ class ReplayReport:
             "seeds": len(self.score.costs),
             "requests": self.requests,
             **self.score.as_dict(),
+            "cost_at_alpha": self.cost_at_alpha,
             "lp_cost": self.lp_cost,
             "oracle_cost": self.oracle_cost,
             "single_model": self.single_model,

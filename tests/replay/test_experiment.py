@@ -4,12 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litellm_messplus.replay.experiment import Experiment
 from litellm_messplus.replay.plan import Plan, Stress
 from litellm_messplus.replay.recording import ReplayError
 from litellm_messplus.replay.summary import (
+    Hindsight,
     Outcome,
+    ReplayReport,
     Score,
     mix_cost,
     oracle_cost,
@@ -31,6 +35,7 @@ KEYS = {
     "below_two_points",
     "explorations",
     "model_mix",
+    "cost_at_alpha",
     "lp_cost",
     "oracle_cost",
     "single_model",
@@ -60,6 +65,27 @@ def test_the_report_has_the_keys_that_are_promised() -> None:
     assert found["single_model"]["large"] == pytest.approx(
         {"satisfaction": MADE.satisfied[:, 2].mean(), "cost": MADE.cost[:, 2].sum()}
     )
+
+
+@given(st.lists(st.floats(-50.0, 50.0), min_size=1, max_size=4), st.floats(0.0, 9.0))
+def test_what_is_short_of_alpha_is_bought_as_by_the_hindsight_mix(
+    points: list[float], price: float
+) -> None:
+    """And nothing is given back for what is above it."""
+    known = Hindsight(100.0, price, 50.0, np.array([0.5]), np.array([100.0]))
+    score = Score(0.7, np.full(len(points), 80.0), np.array(points), 0.0, {"only": 1.0})
+    report = ReplayReport("made", "usd", "adaptive", 200, score, [known] * len(points), {}, {})
+    bought = [80.0 + price * 200 * max(-each, 0.0) / 100.0 for each in points]
+    assert report.cost_at_alpha == pytest.approx(np.mean(bought))
+
+
+def test_the_last_request_that_the_mix_buys_costs_what_the_better_model_costs_more() -> None:
+    """A half of the requests is satisfied at 1, all at 5: half more costs 4, so each one 8."""
+    satisfied = np.column_stack([np.arange(10) % 2, np.ones(10)])
+    cost = np.broadcast_to([1.0, 5.0], (10, 2))
+    known = Hindsight.of(satisfied, cost, 0.8)
+    assert known.last_cost == pytest.approx(8.0)
+    assert Hindsight.of(satisfied[:, :1], cost[:, :1], 0.8).last_cost == 0.0
 
 
 @pytest.mark.parametrize(
