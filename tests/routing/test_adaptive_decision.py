@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import replace
 from random import Random
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,9 @@ def test_any_decision_is_one_about_the_healthy_candidates(seed: int) -> None:
     assert 0.0 < decision.propensity <= 1.0 + 1e-12
     shadows = decide(replace(told, exploration_draw=NEVER), known, answered)
     dearest = known_of[shadows.chosen].typical_cost
-    assert all(known_of[name].typical_cost < dearest for name in shadows.explored)
+    if told.queue + told.in_flight > 0.0:  # the panel goes up to the middle of the zoo
+        dearest = max(dearest, median(each.typical_cost for each in told.estimates))
+    assert all(known_of[name].typical_cost <= dearest for name in shadows.explored)
 
 
 @given(seeds, st.integers(-10, 30))
