@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.replay.experiment import Experiment
 from litellm_messplus.replay.plan import Plan, Stress
-from litellm_messplus.replay.recording import ReplayError
+from litellm_messplus.replay.recording import Matrix, ReplayError
 from litellm_messplus.replay.summary import (
     Hindsight,
     Outcome,
@@ -81,7 +81,7 @@ def test_what_is_short_of_alpha_is_bought_as_by_the_hindsight_mix(
 
 def test_the_last_request_that_the_mix_buys_costs_what_the_better_model_costs_more() -> None:
     """A half of the requests is satisfied at 1, all at 5: half more costs 4, so each one 8."""
-    satisfied = np.column_stack([np.arange(10) % 2, np.ones(10)])
+    satisfied: Matrix = np.column_stack([np.arange(10) % 2, np.ones(10)]).astype(np.float64)
     cost = np.broadcast_to([1.0, 5.0], (10, 2))
     known = Hindsight.of(satisfied, cost, 0.8)
     assert known.last_cost == pytest.approx(8.0)
