@@ -1,5 +1,5 @@
-"""The tables of docs/status.md, docs/settings.md and docs/sql.md, printed from the declarations in
-the code: `make docs`.
+"""The tables of docs/status.md, docs/settings.md, docs/sql.md and docs/support.md, printed from the
+declarations in the code: `make docs`.
 
 Each replaces the table with that first column under that heading. A test checks that the pages are
 up to date.
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from benchmarks import settings_tables, sql_tables
+from benchmarks import settings_tables, sql_tables, support_table
 from litellm_messplus.figures.shown import (
     ALERT,
     JUDGE,
@@ -89,6 +89,7 @@ PAGES = {
     PAGE: printed,
     DOCS / "settings.md": settings_tables.printed,
     DOCS / "sql.md": sql_tables.printed,
+    DOCS / "support.md": support_table.printed,
 }
 """Pages, and the functions that print their tables."""
 

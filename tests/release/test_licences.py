@@ -1,8 +1,11 @@
 """What is installed beside the wheel may be used by a service as it is."""
 
+import re
+
 import pytest
 
-from release.licences import installed, is_free, licence_of
+from release.licences import USED_AS_IT_IS, installed, is_free, licence_of
+from tests.support.markdown import ROOT, Document
 
 
 @pytest.mark.parametrize(
@@ -43,3 +46,18 @@ def test_what_is_installed_here_is_listed_with_its_version() -> None:
     assert {"litellm", "numpy", "sqlalchemy"} <= found.keys()
     assert "litellm-messplus" not in found
     assert all(version for version, _ in found.values())
+
+
+def test_the_page_names_what_is_used_under_another_licence() -> None:
+    rows = Document(ROOT / "docs" / "support.md").under("Licences")
+    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row.cells["Package"])]
+
+    assert sorted(named) == sorted(USED_AS_IT_IS)
+
+
+def test_nothing_of_ours_imports_what_is_used_under_another_licence() -> None:
+    names = "|".join({name.replace("-", "_") for name in USED_AS_IT_IS})
+    sources = (ROOT / "litellm_messplus").rglob("*.py")
+    importing = re.compile(rf"^\s*(?:import|from) (?:{names})\b", re.MULTILINE)
+
+    assert [path.name for path in sources if importing.search(path.read_text("utf-8"))] == []
