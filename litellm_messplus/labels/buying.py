@@ -12,7 +12,6 @@ from datetime import date
 import numpy as np
 
 from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.rates import ALARM
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.draws import uniform
@@ -25,7 +24,7 @@ LEAST = 0.02
 """The rate when all is settled, so that a change is still noticed."""
 DOUBT = 0.25
 """The rate while it is in doubt whether a candidate can hold alpha."""
-DRIFT = 0.5
+SUSPECTED = 0.5
 """The rate when a model has nearly been found worse than before."""
 UNFAMILIAR = 0.5
 """The rate for prompts unlike those that were judged."""
@@ -41,12 +40,13 @@ of the surface are log2 of counts, or 0 and 1."""
 @dataclass(frozen=True, slots=True)
 class Need:
     """The need for labels: ``labels`` is the weight of those known; ``doubt``, from 0 to 1, that
-    the candidates hold alpha, and ``drift``, that one has become worse; and whether the prompt is
-    unlike those judged."""
+    the candidates hold alpha, and ``suspicion``, that one has become worse; whether one has just
+    changed, and whether the prompt is unlike those judged."""
 
     labels: float
     doubt: float = 0.0
-    drift: float = 0.0
+    suspicion: float = 0.0
+    has_changed: bool = False
     is_unfamiliar: bool = False
 
 
@@ -56,16 +56,24 @@ def need(known: Predictor, largest: str, alpha: float, surface: Surface | None) 
     others = [place for name, place in known.index.items() if name != largest]
     labels = sum(known.means[place].weight for place in others)
     doubts = (_doubt(known.rate[place], known.deviation[place], alpha) for place in others)
-    drift = max(mean.change.evidence for mean in known.means) / ALARM
-    return Need(labels, max(doubts, default=0.0), min(drift, 1.0), is_unfamiliar(known, surface))
+    suspicion = max(test.suspicion for test in known.changes)
+    return Need(
+        labels,
+        max(doubts, default=0.0),
+        max(2.0 * suspicion - 1.0, 0.0),  # half the evidence is common by chance
+        any(test.is_due for test in known.changes),
+        is_unfamiliar(known, surface),
+    )
 
 
 def rate(need: Need) -> float:
     """Compute the probability with which labels are bought without a limit on money."""
+    if need.has_changed:
+        return 1.0
     return max(
         START / (START + need.labels),
         DOUBT * need.doubt,
-        DRIFT * need.drift,
+        SUSPECTED * need.suspicion,
         UNFAMILIAR if need.is_unfamiliar else LEAST,
     )
 

@@ -260,6 +260,12 @@ class Belief:
             self.waiting[:] = 0.0
             self.count = 0
 
+    def doubt(self) -> None:
+        """Restore the covariance from before the first observation; the mean stays."""
+        self.covariance = np.eye(len(self.mean), dtype=np.float32) * self._variance
+        self.waiting[:] = 0.0
+        self.count = 0
+
     def numbers(self) -> Vector:
         """Return the whole belief for a snapshot; of the covariance, the upper half."""
         upper = self.covariance[_upper(len(self.mean))]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.change import ChangeTest
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.prompt import Prompt, projection
 from litellm_messplus.prediction.prompt_heads import (
@@ -23,7 +24,7 @@ from litellm_messplus.prediction.prompt_heads import (
     logistics,
     within,
 )
-from litellm_messplus.prediction.rates import DriftTest, FadingRate, optimism, rates
+from litellm_messplus.prediction.rates import FadingRate, optimism, rates
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
 from litellm_messplus.runtime.bounded import Bounded
 
@@ -176,12 +177,15 @@ class Predictor:
     """The satisfaction of every candidate; ``rate``, ``deviation`` and ``optimism`` are lists in
     the order of ``candidates``. Parts of a prompt that are missing, because its features came too
     late, count as average. Features that are not ``dimension`` finite numbers raise ValueError.
+    ``now`` is the time of the newest request, in seconds since 1970: the fold has no other clock.
     """
 
     def __init__(self, candidates: Sequence[str], dimension: int) -> None:
         self.candidates = tuple(candidates)
         self.index = {name: place for place, name in enumerate(self.candidates)}
         self.means = [FadingRate() for _ in self.candidates]
+        self.changes = [ChangeTest() for _ in self.candidates]
+        self.now = 0.0
         self.heads = PromptHeads(len(self.candidates), dimension)
         self.recent = RecentPrompts(len(self.candidates), dimension)
         self._marks: Bounded[str, Mark] = Bounded(REVISABLE)
@@ -206,13 +210,17 @@ class Predictor:
     ) -> None:
         """Learn the label of one call, from any source and however late it comes."""
         place = self.index[candidate]
-        added = 0.0
+        guess, added = within(self.rate[place]), 0.0
         if prompt.is_read:
-            added = self.satisfaction(prompt)[place] - within(self.rate[place])
+            guess, mean = self.satisfaction(prompt)[place], guess
+            added = guess - mean
             self.heads.learn(place, prompt, self._bases[place], label)
             self.recent.add(request_id, prompt, self.heads)
-        faded = self.means[place].add(label.value - added, label.weight)
+        counted = Label(label.value - added, label.weight)
+        faded = self.means[place].add(counted.value, counted.weight)
         self._remember(call_id, Mark(faded, added))
+        if self.changes[place].add(label.value, guess, counted, self.means[place], self.now):
+            self.heads.doubt(place)
         self._refresh()
         self.recent.counted(self.heads, self.rate, self._hope())
         self._rebase()
@@ -231,9 +239,18 @@ class Predictor:
         self._refresh()
         self._rebase()
 
+    def decided(self, at: float, teaches: bool) -> None:
+        """Note that a request was decided, ``at`` a time; it ``teaches`` if labels of its answers
+        are bought, or models are called unseen."""
+        self.now = at
+        if teaches:
+            for test in self.changes:
+                test.called()
+
     def add(self, candidate: str) -> None:
         """Add an unknown candidate after the others."""
         self.means.append(FadingRate())
+        self.changes.append(ChangeTest())
         self.heads.add()
         self._name((*self.candidates, candidate))
         self.recent.add_model(self.heads, self.rate, self._hope())
@@ -242,7 +259,7 @@ class Predictor:
     def remove(self, candidate: str) -> None:
         """Forget a candidate; those after it move up."""
         place = self.index[candidate]
-        del self.means[place]
+        del self.means[place], self.changes[place]
         self.heads.remove(place)
         self._name(tuple(name for name in self.candidates if name != candidate))
         self.recent.remove_model(place, self.heads, self.rate, self._hope())
@@ -254,21 +271,24 @@ class Predictor:
         self._refresh()
 
     def plain(self) -> dict[str, Any]:
-        """Return the labels that can still be revised, and the recent prompts without arrays."""
-        return {"marked": list(self._marks), "recent": self.recent.plain()}
+        """Return the labels that can still be revised, the changes of models, and the recent
+        prompts without arrays."""
+        changes = [test.plain() for test in self.changes]
+        recent = self.recent.plain()
+        return {"marked": list(self._marks), "changes": changes, "now": self.now, "recent": recent}
 
     def arrays(self) -> Arrays:
         """Return everything learned; loading it continues exactly."""
-        means = np.array([_numbers(mean) for mean in self.means])
         marks = np.array(list(self._marks.values())).reshape(-1, 2)
-        return {"means": means, "marks": marks, **self.heads.arrays(), **self.recent.arrays()}
+        return {"marks": marks, **self._rates(), **self.heads.arrays(), **self.recent.arrays()}
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Load the ``plain`` and ``arrays`` of a predictor of the same candidates."""
         marks = map(Mark._make, arrays["marks"].tolist())
         self._marks.clear()
         self._marks.update(zip(plain["marked"], marks, strict=True))
-        self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
+        self._load_rates(plain, arrays)
+        self.now = plain["now"]
         self.heads.load(arrays)
         self.recent.load(plain["recent"], arrays)
         self._refresh()
@@ -277,19 +297,29 @@ class Predictor:
     def view(self) -> tuple[dict[str, Any], Arrays]:
         """Return what predictions need of ``plain`` and ``arrays``."""
         recent = self.recent
-        means = np.array([_numbers(mean) for mean in self.means])
         shown = {f"recent_{name}": getattr(recent, name) for name in _VIEW}
         counts = [recent.added, recent.labels, recent.version]
-        return {"recent": counts}, {"means": means, **self.heads.view(), **shown}
+        plain = {"recent": counts, "changes": [test.plain() for test in self.changes]}
+        return plain, {**self._rates(), **self.heads.view(), **shown}
 
     def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Predict as the predictor of the same candidates did that gave this ``view``; it cannot
         learn from here."""
-        self.means = [_running_mean(numbers) for numbers in arrays["means"].tolist()]
+        self._load_rates(plain, arrays)
         self.heads.load_view(arrays)
         self.recent.load_view(plain["recent"], arrays)
         self._refresh()
         self._rebase()
+
+    def _rates(self) -> Arrays:
+        means = [[each.weight, each.total, each.faded, each.restarted] for each in self.means]
+        sums = [test.numbers() for test in self.changes]
+        return {"means": np.array(means), "page_sums": np.array(sums)}
+
+    def _load_rates(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.means = [FadingRate(*numbers) for numbers in arrays["means"].tolist()]
+        sums = arrays["page_sums"].tolist()
+        self.changes = list(map(ChangeTest.of, sums, plain["changes"]))
 
     def _rebase(self) -> None:
         """Compute what is expected of each candidate on the average prompt, in log-odds."""
@@ -309,14 +339,3 @@ class Predictor:
 
     def _remember(self, call_id: str, mark: Mark) -> None:
         self._marks[call_id] = mark
-
-
-def _numbers(mean: FadingRate) -> list[float]:
-    change = mean.change
-    suspected = [change.evidence, change.weight, change.total]
-    return [mean.weight, mean.total, mean.faded, mean.restarted, *suspected]
-
-
-def _running_mean(numbers: list[float]) -> FadingRate:
-    weight, total, faded, restarted, *suspected = numbers
-    return FadingRate(weight, total, faded, restarted, DriftTest(*suspected))

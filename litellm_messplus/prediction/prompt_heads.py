@@ -170,6 +170,11 @@ class PromptHeads:
             correct(reader.parts(model, rows.surface), difference)
         self._combine()
 
+    def doubt(self, model: int) -> None:
+        """Let a model that has changed be learned anew: its own heads are as unsure as at first."""
+        for reader in self.readers:
+            reader.own[model].doubt()
+
     def add(self) -> None:
         """Add an unknown model after the others."""
         self.models += 1

@@ -11,62 +11,12 @@ expensive one serves: 0.452 instead of 0.429 MJ, worst seed 2.5 instead of 1.8 t
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.head import Label
-
-# Has a model become worse? A cumulative sum of log-likelihood ratios (Page's test).
-#
-# A mean that forgets fast enough to notice a degraded model is too noisy to keep an expensive one
-# out. So the mean stays slow, and this test detects when it is out of date.
-
-SHIFT = 0.4
-"""The tested drop in the log-odds of satisfaction, in nats."""
-ALARM = 10.0
-"""Evidence that raises the alarm, in nats. At 6, a mix of tasks, whose rates wander on their own,
-raised enough false alarms to cost 6 % more."""
-KNOWN = 100.0
-"""Least number of labels behind a rate before it can be found out of date."""
-_EDGE = 0.02
-
-
-@dataclass(slots=True)
-class DriftTest:
-    """A test for a drop: the ``evidence`` for it, and the labels since that was last zero, which
-    are all that is known of the model if it did drop."""
-
-    evidence: float = 0.0
-    weight: float = 0.0
-    total: float = 0.0
-
-    def add(self, label: float, weight: float, known: float, total: float, keep: float) -> bool:
-        """Count a label against ``known`` ones that sum to ``total``; True on an alarm.
-
-        The labels since the evidence was last zero fade by ``keep``, as those of the mean do. A
-        suspicion is dropped when too little is known from before it.
-        """
-        before = known - self.weight
-        if before >= KNOWN:
-            self.evidence += weight * _log_ratio(label, (total - self.total) / before)
-        if before < KNOWN or self.evidence <= 0.0:
-            self.evidence = self.weight = self.total = 0.0
-            return False
-        self.weight = self.weight * keep + weight
-        self.total = self.total * keep + weight * label
-        return self.evidence > ALARM
-
-
-def _log_ratio(label: float, rate: float) -> float:
-    """Compute the log-likelihood ratio of the label, after the drop against before, in nats."""
-    rate = min(max(rate, _EDGE), 1.0 - _EDGE)
-    dropped = rate / (rate + (1.0 - rate) * math.exp(SHIFT))
-    return label * math.log(dropped / rate) + (1.0 - label) * math.log(
-        (1.0 - dropped) / (1.0 - rate)
-    )
-
 
 PSEUDO_LABELS = 6.0
 MEMORY = 1000.0
@@ -75,32 +25,36 @@ DEVIATIONS = 1.5
 KINDNESS = 2.0
 
 
+def fading(weight: float) -> float:
+    """Return the factor by which a label of that weight fades all labels before it."""
+    return math.exp(-weight / MEMORY)
+
+
 @dataclass
 class FadingRate:
     """Discounted weight and sum of one model's labels; ``faded`` is the log of the discount.
 
-    If the drift test finds that the model has become worse, the mean starts again from the
-    labels since then; ``restarted`` is the value of ``faded`` at that moment.
+    If the model is found to have changed, the mean starts again from the labels since then;
+    ``restarted`` is the value of ``faded`` at that moment.
     """
 
     weight: float = 0.0
     total: float = 0.0
     faded: float = 0.0
     restarted: float = 0.0
-    change: DriftTest = field(default_factory=DriftTest)
 
     def add(self, label: float, weight: float = 1.0) -> float:
         """Count a label; the returned mark allows a later verdict to replace it exactly."""
-        keep = math.exp(-weight / MEMORY)
-        has_dropped = self.change.add(label, weight, self.weight, self.total, keep)
+        keep = fading(weight)
         self.weight = self.weight * keep + weight
         self.total = self.total * keep + weight * label
         self.faded -= weight / MEMORY
-        if has_dropped:
-            self.weight, self.total = self.change.weight, self.change.total
-            self.change = DriftTest()
-            self.restarted = self.faded
         return self.faded
+
+    def restart(self, weight: float, total: float) -> None:
+        """Start again from the newest labels alone, of that weight and sum."""
+        self.weight, self.total = weight, total
+        self.restarted = self.faded
 
     def revise(self, mark: float, old: Label, new: Label) -> None:
         """Replace a label counted before, faded by all labels counted since; one from before a

@@ -161,10 +161,11 @@ def _pick(
     shadows: tuple[int, ...] = ()
     if not is_blind and situation.is_labelled is not False:
         shadows = trying.to_shadow(terms.models, best, costs, known, situation.alpha)
+        others = trying.to_learn_anew(best, known)
         if terms.is_planned:
             now = [estimate.cost for estimate in situation.estimates]
-            members = trying.panel(best, costs, now, known, situation)
-            shadows = (*shadows, *[member for member in members if member not in shadows])
+            others += trying.panel(best, costs, now, known, situation)
+        shadows = tuple(dict.fromkeys(shadows + others))
     return Pick(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 
 

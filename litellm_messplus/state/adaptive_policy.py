@@ -127,6 +127,7 @@ class AdaptivePolicy:
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
+        self.predictor.decided(entry.at, entry.is_bought or entry.calls > 1)
         if is_before(entry.service_level) and account.requests == WARM_UP:
             account.settle()
         if entry.counted_with is not None:
@@ -253,6 +254,7 @@ class AdaptivePolicy:
             unseen_labelled=self.unseen.labelled_share,
             evidence=known.heads.evidence,
             overrated=overrated,
+            changed=[known.changes[place].is_due for place in places],
         )
 
 

@@ -12,6 +12,8 @@ from operator import add
 from typing import Self
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Z, effective, wilson
+from litellm_messplus.prediction.change import ChangeTest
+from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.rates import FadingRate, rates
 
 BINS = 10
@@ -156,10 +158,10 @@ def _answer(calls: float, low: float | None, high: float | None, loss_mean: floa
 
 # Judged calls in the order of their decisions, each with the running means of that time.
 #
-# The running means are those that the router itself falls back to: they fade, and are shrunk
-# towards all models'. A plain mean would be a weaker baseline if models change, and reading the
-# prompt would seem to pay. At each decision they know the verdicts that were in the log by then, as
-# the predictor did, and no later ones.
+# The running means are those that the router itself falls back to: they fade, start again where a
+# model changed, and are shrunk towards all models'. A plain mean would be a weaker baseline if
+# models change, and reading the prompt would seem to pay. At each decision they know the verdicts
+# that were in the log by then, as the predictor did, and no later ones.
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ class Prequential:
 class _Zoo:
     def __init__(self) -> None:
         self._means: dict[str, FadingRate] = {}
+        self._changes: defaultdict[str, ChangeTest] = defaultdict(ChangeTest)
         self._rates: dict[str, float] = {}
         self._waiting: list[tuple[int, str, float, float]] = []
         self._sums: defaultdict[str, Sums] = defaultdict(Sums)
@@ -237,6 +240,8 @@ class _Zoo:
         due = False
         while self._waiting and self._waiting[0][0] < position:
             _, name, satisfaction, weight = heappop(self._waiting)
-            self._means[name].add(satisfaction, weight)
+            mean, label = self._means[name], Label(satisfaction, weight)
+            mean.add(satisfaction, weight)
+            self._changes[name].add(satisfaction, self._rates[name], label, mean, float(position))
             due = True
         return due

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from litellm_messplus.labels.buying import (
     DOUBT,
-    DRIFT,
     ENOUGH_PROMPTS,
     LEAST,
     PACE,
     RAREST,
+    SUSPECTED,
     UNFAMILIAR,
     Need,
     Spending,
@@ -23,6 +23,7 @@ from litellm_messplus.labels.buying import (
     rate,
     room,
 )
+from litellm_messplus.prediction.change import BOUGHT
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
@@ -59,7 +60,8 @@ def test_at_first_all_labels_are_bought_and_ever_fewer_later() -> None:
     [
         (Need(1e6, doubt=1.0), DOUBT),
         (Need(1e6, doubt=0.5), 0.5 * DOUBT),
-        (Need(1e6, drift=1.0), DRIFT),
+        (Need(1e6, suspicion=1.0), SUSPECTED),
+        (Need(1e6, has_changed=True), 1.0),
         (Need(1e6, is_unfamiliar=True), UNFAMILIAR),
     ],
 )
@@ -82,13 +84,19 @@ def test_doubt_goes_as_labels_come_though_the_rate_lies_at_alpha() -> None:
     assert need(many, "large", 0.7, None).doubt < need(few, "large", 0.7, None).doubt
 
 
-def test_a_model_that_becomes_worse_is_suspected() -> None:
-    known = taught(600, 0.9)
-    assert need(known, "large", 0.7, None).drift < 0.3
+def test_a_model_that_becomes_worse_is_suspected_and_once_that_is_known_labels_are_bought() -> None:
+    known, found = taught(600, 0.9), []
+    assert need(known, "large", 0.7, None).suspicion == 0.0
     for number in range(20):
         known.learn("small", f"d{number}", f"s{number}", Prompt(None), Label(0.0))
+        found.append(need(known, "large", 0.7, None))
 
-    assert need(known, "large", 0.7, None).drift > 0.3
+    alarm = [each.has_changed for each in found].index(True)
+    assert 0.2 < max(each.suspicion for each in found[:alarm]) <= 1.0
+    for request in range(BOUGHT):
+        assert rate(need(known, "large", 0.7, None)) == 1.0
+        known.decided(float(request), True)
+    assert rate(need(known, "large", 0.7, None)) < 1.0
 
 
 def test_a_prompt_twice_as_long_as_any_that_was_judged_is_unfamiliar() -> None:

@@ -1,0 +1,130 @@
+"""Whether a model has changed: Page sums of its labels against what the prompt predicted.
+
+Why it exists: a mean that forgets fast enough to follow a model that silently changes is too noisy
+to keep an expensive one out. So means stay slow, and these sums find out when one is out of date.
+They compare each label with the prediction for its prompt from before it, so that hard prompts are
+not mistaken for a worse model.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.rates import FadingRate, fading
+
+TESTS = ((-0.5, 4.75), (-1.2, 8.0), (0.4, 8.0), (1.2, 9.5))
+"""The tested shifts in the log-odds of satisfaction, and the evidence for each that raises the
+alarm, both in nats: a drop by ten points is found after some 150 labels, one by fifty after 13, and
+about one alarm in 5,000 labels is false. An improvement is less urgent, and takes more evidence."""
+KNOWN = 100.0
+"""Least weight of the labels from before a suspicion: less cannot be found out of date."""
+BOUGHT = 20
+"""Requests after a change at which the model is called unseen if it does not serve, and labels are
+bought. They count when they are decided: late labels must not make them many."""
+_EDGE = 0.02
+
+
+@dataclass(slots=True)
+class PageSum:
+    """The ``evidence`` for one shift, in nats, and the labels since it was last zero, as the mean
+    counts them, which are all that is known of the model if it did change. ``since`` is the time of
+    the first of them, in seconds since 1970."""
+
+    evidence: float = 0.0
+    weight: float = 0.0
+    total: float = 0.0
+    since: float = 0.0
+
+    def add(self, ratio: float, counted: Label, at: float) -> None:
+        """Add a label with its log-likelihood ratio, in nats."""
+        if self.weight == 0.0:
+            self.since = at
+        keep = fading(counted.weight)
+        self.evidence += counted.weight * ratio
+        self.weight = self.weight * keep + counted.weight
+        self.total = self.total * keep + counted.weight * counted.value
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that was found: the time of the first label after it and of the alarm, in seconds
+    since 1970, the rate ``before`` it, and the requests still ``due`` at which the model is to be
+    called."""
+
+    since: float
+    found: float
+    before: float
+    due: int = BOUGHT
+
+
+@dataclass(slots=True)
+class ChangeTest:
+    """The sums of one model, and its newest change, if any."""
+
+    sums: list[PageSum] = field(default_factory=lambda: [PageSum() for _ in TESTS])
+    change: Change | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether calls of the model are due, because it has just changed."""
+        return self.change is not None and self.change.due > 0
+
+    @property
+    def suspicion(self) -> float:
+        """The largest evidence for a drop, as a share of what raises the alarm."""
+        pairs = zip(self.sums, TESTS, strict=True)
+        return max(each.evidence / alarm for each, (shift, alarm) in pairs if shift < 0.0)
+
+    def add(self, value: float, guess: float, counted: Label, mean: FadingRate, at: float) -> bool:
+        """Test a label of that ``value``, predicted as ``guess``, which the mean has just
+        ``counted``. On an alarm, start the mean again and return True."""
+        guess = min(max(guess, _EDGE), 1.0 - _EDGE)
+        for each, (shift, _) in zip(self.sums, TESTS, strict=True):
+            each.add(_log_ratio(value, guess, shift), counted, at)
+            if each.evidence <= 0.0 or mean.weight - each.weight < KNOWN:
+                each.evidence = each.weight = each.total = 0.0
+        if all(each.evidence <= alarm for each, (_, alarm) in zip(self.sums, TESTS, strict=True)):
+            return False
+        surest = max(self.sums, key=lambda each: each.evidence)
+        before = (mean.total - surest.total) / (mean.weight - surest.weight)
+        self.change = Change(surest.since, at, min(max(before, 0.0), 1.0))
+        mean.restart(surest.weight, surest.total)
+        self.sums = [PageSum() for _ in TESTS]
+        return True
+
+    def called(self) -> None:
+        """Count a request at which it was called, if such are due."""
+        if self.change is not None and self.change.due > 0:
+            self.change = replace(self.change, due=self.change.due - 1)
+
+    def numbers(self) -> list[float]:
+        """Return the sums for a snapshot."""
+        return [
+            number
+            for each in self.sums
+            for number in (each.evidence, each.weight, each.total, each.since)
+        ]
+
+    def plain(self) -> list[float] | None:
+        """Return the change for a snapshot."""
+        if self.change is None:
+            return None
+        return [self.change.since, self.change.found, self.change.before, self.change.due]
+
+    @classmethod
+    def of(cls, numbers: Sequence[float], plain: Sequence[float] | None) -> "ChangeTest":
+        """Return the test that gave these ``numbers`` and ``plain``."""
+        sums = [PageSum(*numbers[place : place + 4]) for place in range(0, len(numbers), 4)]
+        if plain is None:
+            return cls(sums)
+        since, found, before, due = plain
+        return cls(sums, Change(since, found, before, int(due)))
+
+
+def _log_ratio(label: float, rate: float, shift: float) -> float:
+    """Compute the log-likelihood ratio of a label, after the shift against before, in nats."""
+    shifted = rate / (rate + (1.0 - rate) * math.exp(-shift))
+    return label * math.log(shifted / rate) + (1.0 - label) * math.log(
+        (1.0 - shifted) / (1.0 - rate)
+    )

@@ -1,0 +1,179 @@
+"""A model that changes is found out, from its labels against what the prompt predicted; one that
+stays as it is is left alone."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.change import BOUGHT, KNOWN, TESTS, ChangeTest
+from litellm_messplus.prediction.head import Label
+from litellm_messplus.prediction.predictor import Predictor
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.rates import FadingRate, rates
+from litellm_messplus.prediction.surface import NUMBERS
+
+BOUND = max(alarm for _, alarm in TESTS)
+
+
+class Watched:
+    """A mean and its test, fed with labels predicted by the mean, or as said."""
+
+    def __init__(self) -> None:
+        self.mean, self.test, self.alarms = FadingRate(), ChangeTest(), list[int]()
+        self.labels = 0
+
+    def add(self, value: float, weight: float = 1.0, guess: float | None = None) -> bool:
+        expected = rates([self.mean])[0][0] if guess is None else guess
+        self.mean.add(value, weight)
+        self.labels += 1
+        is_found = self.test.add(
+            value, expected, Label(value, weight), self.mean, float(self.labels)
+        )
+        if is_found:
+            self.alarms.append(self.labels)
+        return is_found
+
+
+def after(labels: Sequence[float]) -> Watched:
+    watched = Watched()
+    for label in labels:
+        watched.add(label)
+    return watched
+
+
+def drawn(rate: float, count: int, seed: int) -> list[float]:
+    draws = random.Random(f"{seed} {rate}")
+    return [float(draws.random() < rate) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("good", "bad", "soon"), [(0.9, 0.36, 40), (0.85, 0.5, 60)])
+def test_after_a_drop_the_mean_starts_again_from_the_labels_since(
+    seed: int, good: float, bad: float, soon: int
+) -> None:
+    watched = after([*drawn(good, 600, seed), *drawn(bad, 100, seed)])
+    change = watched.test.change
+    assert change is not None
+    assert 600 < watched.alarms[-1] <= 600 + soon
+    assert change.found == watched.alarms[-1]
+    assert change.since == pytest.approx(600, abs=40)
+    assert change.before == pytest.approx(good, abs=0.07)
+    assert watched.mean.weight < 141
+    assert watched.mean.total / watched.mean.weight == pytest.approx(bad, abs=0.2)
+
+
+def test_half_of_the_drops_by_ten_points_are_found_within_some_150_labels() -> None:
+    found = []
+    for seed in range(30):
+        watched = after([*drawn(0.85, 600, seed), *drawn(0.75, 600, seed)])
+        found.append(next((each - 600 for each in watched.alarms if each > 600), 600))
+    assert sorted(found)[15] <= 170
+
+
+def test_an_improvement_is_found_too() -> None:
+    watched = after([*drawn(0.4, 500, 1), *drawn(0.9, 100, 2)])
+    change = watched.test.change
+    assert change is not None
+    assert change.before == pytest.approx(0.4, abs=0.08)
+    assert watched.mean.total / watched.mean.weight > 0.75
+
+
+@pytest.mark.parametrize("rate", [0.4, 0.7, 0.95])
+def test_ordinary_luck_hardly_ever_raises_an_alarm(rate: float) -> None:
+    alarms = sum(len(after(drawn(rate, 2500, seed)).alarms) for seed in range(16))
+    assert alarms <= 12  # in 40,000 labels
+
+
+def test_hard_prompts_are_not_taken_for_a_worse_model() -> None:
+    """The mean alone would be found out of date: the prompts say why the labels are bad."""
+    luck, is_blind = random.Random(3), Watched()
+    watched = Watched()
+    for number in range(1200):
+        rate = 0.9 if number < 600 else 0.6
+        label = float(luck.random() < rate)
+        watched.add(label, guess=rate)
+        is_blind.add(label)
+    assert watched.alarms == []
+    assert is_blind.alarms != []
+
+
+def test_a_rate_that_rests_on_little_cannot_be_out_of_date() -> None:
+    few, many = after([1.0] * int(KNOWN / 2)), after([1.0] * int(2 * KNOWN))
+    assert not any(few.add(0.0, guess=0.9) for _ in range(20))
+    assert few.test.suspicion == 0.0
+    assert any(many.add(0.0, guess=0.9) for _ in range(20))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.1, 1.0), st.floats(0.0, 1.0)), max_size=300)
+)
+def test_whatever_comes_sums_are_bounded_and_a_restart_keeps_the_newest_labels_alone(
+    taken: list[tuple[float, float, float]],
+) -> None:
+    watched = after([1.0] * int(KNOWN + 1))
+    for value, weight, guess in taken:
+        before = watched.mean.weight
+        is_found = watched.add(value, weight, guess)
+        assert all(0.0 <= each.evidence <= BOUND for each in watched.test.sums)
+        assert all(0.0 <= each.weight <= watched.mean.weight + 1e-9 for each in watched.test.sums)
+        assert is_found == (watched.test.change is not None and watched.mean.weight <= before)
+        if is_found:
+            break
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=60), st.floats(0.1, 0.9))
+def test_a_test_made_again_from_its_numbers_continues_exactly(
+    values: list[float], guess: float
+) -> None:
+    watched = after([1.0] * 200)
+    for value in values:
+        watched.add(value, guess=guess)
+    again = ChangeTest.of(watched.test.numbers(), watched.test.plain())
+    assert again == watched.test
+
+
+# What follows an alarm.
+
+
+def prompt(number: int) -> Prompt:
+    surface = np.full(len(NUMBERS), (number % 7) / 3.0, np.float32)
+    return Prompt(np.array([0.1, 0.2], np.float32), surface)
+
+
+def taught(predictor: Predictor, values: Sequence[float], name: str = "small") -> None:
+    for value in values:
+        number = len(predictor.recent.requests) + predictor.recent.labels
+        predictor.decided(float(number), False)
+        predictor.learn(name, f"c{number}", f"r{number}", prompt(number), Label(value))
+
+
+def test_on_an_alarm_a_models_own_heads_are_as_unsure_as_at_first_and_keep_what_they_say() -> None:
+    predictor, blank = Predictor(["small", "large"], 2), Predictor(["small", "large"], 2)
+    taught(predictor, drawn(0.9, 300, 1))
+    taught(predictor, drawn(0.9, 100, 2), "large")
+    while predictor.changes[0].change is None:
+        taught(predictor, [0.0])
+    for mine, first in zip(predictor.heads.readers, blank.heads.readers, strict=True):
+        assert np.array_equal(mine.own[0].covariance, first.own[0].covariance)
+        assert np.abs(mine.own[0].mean).max() > 0.0
+        assert not np.array_equal(mine.own[1].covariance, first.own[1].covariance)
+        assert not np.array_equal(mine.shared.covariance, first.shared.covariance)
+    assert predictor.rate[0] < 0.5 < predictor.rate[1]
+
+
+def test_so_many_calls_are_due_after_an_alarm_and_then_no_more() -> None:
+    predictor = Predictor(["small", "large"], 2)
+    taught(predictor, drawn(0.9, 300, 1))
+    assert not predictor.changes[0].is_due
+    while predictor.changes[0].change is None:
+        taught(predictor, [0.0])
+    for _ in range(BOUGHT):
+        predictor.decided(0.0, False)  # it teaches nothing
+        assert predictor.changes[0].is_due
+        predictor.decided(0.0, True)
+    assert not predictor.changes[0].is_due
+    assert not predictor.changes[1].is_due
