@@ -61,7 +61,7 @@ def need(known: Predictor, largest: str, alpha: float, surface: Surface | None) 
         labels,
         max(doubts, default=0.0),
         max(2.0 * suspicion - 1.0, 0.0),  # half the evidence is common by chance
-        any(test.is_due for test in known.changes),
+        any(test.due > 0 for test in known.changes),
         is_unfamiliar(known, surface),
     )
 

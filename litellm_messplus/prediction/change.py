@@ -8,7 +8,7 @@ not mistaken for a worse model.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.rates import FadingRate, fading
@@ -49,26 +49,21 @@ class PageSum:
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change that was found: the time of the first label after it and of the alarm, in seconds
-    since 1970, the rate ``before`` it, and the requests still ``due`` at which the model is to be
-    called."""
+    since 1970, and the rate ``before`` it."""
 
     since: float
     found: float
     before: float
-    due: int = BOUGHT
 
 
 @dataclass(slots=True)
 class ChangeTest:
-    """The sums of one model, and its newest change, if any."""
+    """The sums of one model, its newest change, if any, and the number of requests still ``due`` at
+    which the model is to be called because of it."""
 
     sums: list[PageSum] = field(default_factory=lambda: [PageSum() for _ in TESTS])
     change: Change | None = None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether calls of the model are due, because it has just changed."""
-        return self.change is not None and self.change.due > 0
+    due: int = 0
 
     @property
     def suspicion(self) -> float:
@@ -89,14 +84,14 @@ class ChangeTest:
         surest = max(self.sums, key=lambda each: each.evidence)
         before = (mean.total - surest.total) / (mean.weight - surest.weight)
         self.change = Change(surest.since, at, min(max(before, 0.0), 1.0))
+        self.due = BOUGHT
         mean.restart(surest.weight, surest.total)
         self.sums = [PageSum() for _ in TESTS]
         return True
 
     def called(self) -> None:
         """Count a request at which it was called, if such are due."""
-        if self.change is not None and self.change.due > 0:
-            self.change = replace(self.change, due=self.change.due - 1)
+        self.due = max(self.due - 1, 0)
 
     def numbers(self) -> list[float]:
         """Return the sums for a snapshot."""
@@ -110,7 +105,7 @@ class ChangeTest:
         """Return the change for a snapshot."""
         if self.change is None:
             return None
-        return [self.change.since, self.change.found, self.change.before, self.change.due]
+        return [self.change.since, self.change.found, self.change.before, self.due]
 
     @classmethod
     def of(cls, numbers: Sequence[float], plain: Sequence[float] | None) -> "ChangeTest":
@@ -119,7 +114,7 @@ class ChangeTest:
         if plain is None:
             return cls(sums)
         since, found, before, due = plain
-        return cls(sums, Change(since, found, before, int(due)))
+        return cls(sums, Change(since, found, before), int(due))
 
 
 def _log_ratio(label: float, rate: float, shift: float) -> float:

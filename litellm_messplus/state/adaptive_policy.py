@@ -254,7 +254,7 @@ class AdaptivePolicy:
             unseen_labelled=self.unseen.labelled_share,
             evidence=known.heads.evidence,
             overrated=overrated,
-            changed=[known.changes[place].is_due for place in places],
+            changed=[known.changes[place].due > 0 for place in places],
         )
 
 

@@ -168,12 +168,12 @@ def test_on_an_alarm_a_models_own_heads_are_as_unsure_as_at_first_and_keep_what_
 def test_so_many_calls_are_due_after_an_alarm_and_then_no_more() -> None:
     predictor = Predictor(["small", "large"], 2)
     taught(predictor, drawn(0.9, 300, 1))
-    assert not predictor.changes[0].is_due
+    assert predictor.changes[0].due == 0
     while predictor.changes[0].change is None:
         taught(predictor, [0.0])
     for _ in range(BOUGHT):
         predictor.decided(0.0, False)  # it teaches nothing
-        assert predictor.changes[0].is_due
+        assert predictor.changes[0].due > 0
         predictor.decided(0.0, True)
-    assert not predictor.changes[0].is_due
-    assert not predictor.changes[1].is_due
+    assert predictor.changes[0].due == 0
+    assert predictor.changes[1].due == 0
