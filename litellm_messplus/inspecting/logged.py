@@ -18,6 +18,7 @@ from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.history import History, find, history
+from litellm_messplus.store.model_changes import ModelChange, logged_changes
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
 from litellm_messplus.store.tables import verdicts
@@ -119,7 +120,7 @@ class NotARequestError(MessplusError):
 class Logged:
     """The rows of one request. ``counting`` holds the ids of the labels that count; only those of
     the served call if ``knows_unseen`` is false. ``surface`` is None for the reason in
-    ``surface_note``."""
+    ``surface_note``. ``changes`` are of the candidates, where a database has the newest."""
 
     request: Row
     outcome: Row
@@ -129,6 +130,7 @@ class Logged:
     knows_unseen: bool
     surface: tuple[float, ...] | None
     surface_note: str | None
+    changes: Sequence[ModelChange] = ()
 
 
 async def logged_in(database: str, given: str) -> Logged:
@@ -149,7 +151,8 @@ async def logged_from(engine: AsyncEngine, given: str) -> Logged:
             f"ID: given {given!r}; allowed: the id of an answer, its x-litellm-call-id or "
             "x-messplus-request-id header, of a request in this database that is not pruned"
         )
-    return _of_history(told, await _counting(engine, told.request["request_id"]))
+    counting, changes = await _known(engine, told.request)
+    return _of_history(told, counting, changes)
 
 
 def logged_of(answer: Any) -> Logged:
@@ -167,7 +170,7 @@ def logged_of(answer: Any) -> Logged:
     return Logged(row, outcome, calls, labels, counting, False, None, NOT_SENT)
 
 
-def _of_history(told: History, counting: frozenset[str]) -> Logged:
+def _of_history(told: History, counting: frozenset[str], changes: Sequence[ModelChange]) -> Logged:
     surface, note = _surface(told.request)
     return Logged(
         request=_plain(told.request, PublicRequest),
@@ -178,6 +181,7 @@ def _of_history(told: History, counting: frozenset[str]) -> Logged:
         knows_unseen=True,
         surface=surface,
         surface_note=note,
+        changes=changes,
     )
 
 
@@ -200,10 +204,22 @@ def _surface(request: RowMapping) -> tuple[tuple[float, ...] | None, str | None]
     return tuple(map(float, found)), None
 
 
-async def _counting(engine: AsyncEngine, request_id: str) -> frozenset[str]:
-    query = select(verdicts.c.label_id).where(verdicts.c.request_id == request_id)
+async def _known(
+    engine: AsyncEngine, request: RowMapping
+) -> tuple[frozenset[str], Sequence[ModelChange]]:
+    """Read the ids of the labels that count, and the changes of candidates from before the
+    request."""
+    query = select(verdicts.c.label_id).where(verdicts.c.request_id == request["request_id"])
     async with engine.connect() as connection:
-        return frozenset((await connection.execute(query)).scalars())
+        counting = frozenset((await connection.execute(query)).scalars())
+        changes = await logged_changes(connection)
+    return counting, [
+        each
+        for each in changes
+        if each.zoo == request["zoo"]
+        and each.candidate in request["estimated_satisfaction"]
+        and each.since <= request["created_at"]
+    ]
 
 
 def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:

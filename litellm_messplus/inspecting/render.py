@@ -34,7 +34,8 @@ HOLDS: dict[str, str] = {
 
 def sentences(found: Explanation) -> list[str]:
     """Return all sentences, in the order of a reader's questions."""
-    parts = (_who, _why, _promise, _limits, _exploration, _cost, _verdict, _prompt, _price)
+    about = (_who, _why, _changes, _promise, _limits, _exploration)
+    parts = (*about, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
 
@@ -57,6 +58,14 @@ def _who(found: Explanation) -> Iterator[str]:
         yield f"{served} served, as chosen."
     else:
         yield f"{served} served; {row['chosen']} had been chosen."
+
+
+def _changes(found: Explanation) -> Iterator[str]:
+    """Name the candidates that had changed, and whether that was known."""
+    for change in found.logged.changes:
+        is_known = change.found <= datetime.fromisoformat(found.logged.request["created_at"])
+        known = "known by then" if is_known else f"found at {moment(change.found)}"
+        yield f"A model had changed, {known}: {change.words}."
 
 
 def _asked_by(row: Row) -> Iterator[str]:

@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -17,11 +18,13 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.serving.metrics import exposition, figures_of, readiness_gauges
 from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, counters_of
+from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.gauges import Series, live_gauges
 from litellm_messplus.status.learned import Learned, learned_now
 from litellm_messplus.status.report import LiveLevel, LiveLevels, Status
+from litellm_messplus.store.model_changes import changes_of
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 # Long readings of the log, shared by all callers: one at a time, even if a caller stops waiting.
@@ -222,14 +225,18 @@ class StatusWatch:
 
 
 def _live_level(engine: Engine, level: str) -> LiveLevel:
-    newest = engine.newest.get(level)
+    newest, policy = engine.newest.get(level), engine.state.policy
+    changes = (
+        changes_of(engine.zoo.name, policy.predictor) if isinstance(policy, AdaptivePolicy) else ()
+    )
     is_judged = engine.zoo.settings.buy_labels is not None
     return LiveLevel(
-        queue=engine.state.policy.queue(level),
+        queue=policy.queue(level),
         price=newest.price if newest else None,
         is_within_reach=newest.is_within_reach if newest else None,
         alpha=engine.zoo.levels[level].alpha,
         cost_unit=engine.zoo.settings.cost_unit.value,
         least_agreement=LEAST if is_judged else None,
         concern=engine.zoo.concern,
+        changes=tuple(each for each in changes if each.is_new(datetime.now(UTC))),
     )

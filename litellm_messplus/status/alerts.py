@@ -18,6 +18,7 @@ from litellm_messplus.status.report import (
     Satisfaction,
 )
 from litellm_messplus.store.key_activity import KeyStatus
+from litellm_messplus.store.model_changes import ModelChange
 from litellm_messplus.store.zoo_modes import ModeRow
 
 logger = logging.getLogger("litellm_messplus")
@@ -162,6 +163,14 @@ def candidate_alerts(live: LiveLevels) -> list[Alert]:
     """Report each zoo once if its candidates are not as they should be."""
     concerns = {zoo: each.concern for (zoo, _), each in sorted(live.items()) if each.concern}
     return [Alert(AlertKind.CANDIDATES, concern, zoo) for zoo, concern in concerns.items()]
+
+
+def change_alerts(changes: Sequence[ModelChange]) -> list[Alert]:
+    """Name, for each zoo, the models that were found to have changed: since when, by how much."""
+    words: dict[str, list[str]] = {}
+    for each in changes:
+        words.setdefault(each.zoo, []).append(each.words)
+    return [Alert(AlertKind.MODEL_CHANGED, "; ".join(said), zoo) for zoo, said in words.items()]
 
 
 def _limits(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:

@@ -13,6 +13,7 @@ from litellm_messplus.runtime.vocabulary import level_before, promise_of
 from litellm_messplus.status import reading as ask
 from litellm_messplus.status.alerts import (
     candidate_alerts,
+    change_alerts,
     failing_alerts,
     failure_alerts,
     judge_alerts,
@@ -60,6 +61,7 @@ from litellm_messplus.status.switches import read_switches
 from litellm_messplus.store.history import CandidateStatus, newest_changes
 from litellm_messplus.store.judging import LabelCosts, label_costs
 from litellm_messplus.store.key_activity import KeyStatus, heaviest_keys
+from litellm_messplus.store.model_changes import ModelChange, logged_changes
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
 
@@ -95,6 +97,7 @@ class Rows:
     conversations: Sequence[ConversationStatus] = ()
     incidents: Sequence[KeyIncidents] = ()
     recent: Mapping[Key, Recent] = field(default_factory=dict)
+    model_changes: Sequence[ModelChange] = ()
 
 
 async def read_status(
@@ -116,7 +119,7 @@ async def read_status(
     if window < 1:
         raise ValueError(f"a window of {window} requests")
     async with database.connect() as connection, one_moment(connection):
-        rows = await _read(connection, window, with_calibration)
+        rows = await _read(connection, window, with_calibration, with_snapshots=live is None)
     found = build_status(rows, window, live, counters)
     if not with_calibration:  # nor the forecast, which reads thousands of requests
         return found
@@ -125,7 +128,9 @@ async def read_status(
     return replace(found, switches=await read_switches(database, modes, rows.overall.totals.keys()))
 
 
-async def _read(connection: AsyncConnection, window: int, with_calibration: bool) -> Rows:
+async def _read(
+    connection: AsyncConnection, window: int, with_calibration: bool, *, with_snapshots: bool
+) -> Rows:
     now = datetime.now(UTC)
     start = await ask.window_start(connection, window)
     return Rows(
@@ -143,6 +148,9 @@ async def _read(connection: AsyncConnection, window: int, with_calibration: bool
         conversations=await read_conversations(connection),
         incidents=await read_incidents(connection),
         recent=await ask.recent_requests(connection, now),
+        model_changes=[each for each in await logged_changes(connection) if each.is_new(now)]
+        if with_snapshots
+        else (),
     )
 
 
@@ -183,12 +191,14 @@ def build_status(
         if key[0] in zoos
     )
     keys = tuple(each for each in rows.keys if (each.zoo, each.service_level) in known)
+    changed = _model_changes(rows, live)
     alerts = [
         *failing_alerts(recent),
         *failure_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
         *candidate_alerts(live or {}),
+        *change_alerts(changed),
         *mode_alerts({zoo: row for zoo, row in rows.modes.items() if zoo in zoos}),
         *(a for level in levels for a in level_alerts(level)),
     ]
@@ -209,7 +219,16 @@ def build_status(
             each for each in rows.conversations if (each.zoo, each.service_level) in known
         ),
         incidents=tuple(each for each in rows.incidents if each.zoo in zoos),
+        model_changes=changed,
     )
+
+
+def _model_changes(rows: Rows, live: LiveLevels | None) -> tuple[ModelChange, ...]:
+    """Return the new changes of models as the engines see them, else those of the snapshots."""
+    if live is None:
+        return tuple(rows.model_changes)
+    by_zoo = {zoo: level.changes for (zoo, _), level in sorted(live.items())}
+    return tuple(each for changes in by_zoo.values() for each in changes)
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> LevelStatus | None:

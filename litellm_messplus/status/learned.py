@@ -22,9 +22,9 @@ from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_
 from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
-from litellm_messplus.state.snapshot import predictor_of
+from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.reading import one_moment, reading
-from litellm_messplus.store.tables import request_sums, requests, snapshots
+from litellm_messplus.store.tables import request_sums, requests
 
 NEWEST = 500
 """Requests of a service level over which the saving is computed."""
@@ -151,16 +151,8 @@ def _mix(rates: Vector, costs: Vector, alpha: float) -> float:
 
 async def _readings(connection: AsyncConnection) -> dict[str, ZooView | None]:
     """Read the heads from the newest snapshot of each zoo."""
-    query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
-    newest = {row.zoo: row.state for row in await connection.execute(query)}
-    found: dict[str, ZooView | None] = {}
-    for zoo, state in newest.items():
-        try:
-            predictor = predictor_of(state)
-        except (ValueError, KeyError):  # an earlier version: the next start makes another
-            predictor = None
-        found[zoo] = None if predictor is None else zoo_view(predictor)
-    return found
+    known = await newest_predictors(connection)
+    return {zoo: None if found is None else zoo_view(found) for zoo, found in known.items()}
 
 
 # What was learned, for people: a table for each zoo, in words.

@@ -24,6 +24,7 @@ from litellm_messplus.status.newest import ConversationStatus, KeyIncidents
 from litellm_messplus.status.switches import SwitchStatus
 from litellm_messplus.store.history import CandidateStatus
 from litellm_messplus.store.key_activity import KeyStatus
+from litellm_messplus.store.model_changes import ModelChange
 
 # What needs attention.
 
@@ -47,6 +48,7 @@ class AlertKind(StrEnum):
     GATES = "gates"
     UNSHARED = "unshared"
     LATE_STATE = "late_state"
+    MODEL_CHANGED = "model_changed"
 
 
 AlertKey = tuple[AlertKind, str | None, str | None]
@@ -86,7 +88,8 @@ class LiveLevel:
     ``queue`` is in requests; ``price`` in the zoo's unit for one more satisfied request. With
     ``price`` or ``is_within_reach`` None, the newest decisions in the log are asked. With
     ``alpha``, the level is shown before its first request. ``least_agreement`` is the kappa below
-    which the zoo's judge stops counting; ``concern`` says what is wrong with the zoo's candidates.
+    which the zoo's judge stops counting; ``concern`` says what is wrong with the zoo's candidates,
+    and ``changes`` which of them have changed.
     """
 
     queue: float
@@ -96,6 +99,7 @@ class LiveLevel:
     cost_unit: str | None = None
     least_agreement: float | None = None
     concern: str | None = None
+    changes: tuple[ModelChange, ...] = ()
 
 
 LiveLevels = Mapping[tuple[str, str], LiveLevel]
@@ -348,7 +352,8 @@ class Status:
     with a judged call, ``judges`` are those that have graded, ``keys`` those that judge most;
     ``label_costs`` are of every zoo with a request; ``candidates`` are those that joined, changed
     their price or left, the newest first; ``switches`` are of each zoo whose mode was ever set,
-    ``conversations`` of each promise that has some, ``incidents`` of the keys that cause most."""
+    ``conversations`` of each promise that has some, ``incidents`` of the keys that cause most,
+    ``model_changes`` those found in the last day."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -361,6 +366,7 @@ class Status:
     switches: tuple[SwitchStatus, ...] = ()
     conversations: tuple[ConversationStatus, ...] = ()
     incidents: tuple[KeyIncidents, ...] = ()
+    model_changes: tuple[ModelChange, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

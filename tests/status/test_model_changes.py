@@ -1,0 +1,122 @@
+"""A model that has changed is named, since when and by how much: in the status, by an alert, and in
+the explanation of requests since."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.inspecting.explain import explain
+from litellm_messplus.inspecting.logged import logged_in
+from litellm_messplus.inspecting.render import sentences
+from litellm_messplus.state import snapshot
+from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.status.build import status_of
+from litellm_messplus.status.report import AlertKind, LiveLevel, Status
+from litellm_messplus.store import log, snapshots
+from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.model_changes import ModelChange, changes_of
+from tests.support.builders import LARGE, SMALL, adaptive_of, build_engine, pair, request
+from tests.support.statuses import KEY, status
+
+NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
+CHANGE = ModelChange("llama", "gpt-4", NOON, NOON + timedelta(minutes=9), 0.9, 0.36, 12.0)
+
+
+def changed(at: datetime) -> Engine:
+    """An engine whose small model gave 300 good answers, and none from that time on."""
+    engine = build_engine()
+    predictor = adaptive_of(engine.state).predictor
+    for number in range(340):
+        is_after = number >= 300
+        predictor.decided((at + timedelta(seconds=number - 300)).timestamp(), False)
+        example = Example(f"r{number}", "pair-1", pair(1, 0), SMALL, False)
+        value = float(not is_after and number % 10 != 0)
+        engine.apply(Taught(number, "zoo", "made", f"r{number}.0", example, 9, 9.0, value))
+        if predictor.changes[predictor.index[SMALL]].change is not None:
+            break
+    return engine
+
+
+def logged(path: Path, at: datetime) -> Path:
+    """A log with a snapshot of that engine, and a request before the change, while it was not known
+    yet, and after."""
+    engine = changed(at)
+
+    async def write() -> None:
+        database = create_engine(f"sqlite+aiosqlite:///{path}")
+        await migrate(database)
+        estimates = {SMALL: 0.9, LARGE: 0.95}
+        times = {"before": -60, "meanwhile": 2, "after": 60}
+        await log.append(
+            database,
+            [
+                replace(
+                    request(name, estimated_satisfaction=estimates, estimated_cost=estimates),
+                    created_at=at + timedelta(seconds=seconds),
+                )
+                for name, seconds in times.items()
+            ],
+        )
+        state = snapshot.dump(engine.state)
+        await snapshots.save(database, snapshots.Snapshot("zoo", 100, "f" * 64, state))
+        await database.dispose()
+
+    asyncio.run(write())
+    return path
+
+
+def test_the_change_is_that_of_the_labels() -> None:
+    at = datetime.now(UTC)
+    (found,) = changes_of("zoo", adaptive_of(changed(at).state).predictor)
+    assert found.candidate == SMALL
+    assert abs(found.since - at) <= timedelta(seconds=3)
+    assert timedelta(seconds=3) < found.found - at < timedelta(seconds=15)
+    assert found.before == pytest.approx(0.9, abs=0.02)
+    assert found.after < 0.15
+    assert found.labels < 15
+
+
+def read(path: Path) -> Status:
+    return asyncio.run(status_of(str(path)))
+
+
+def test_a_database_tells_it_for_a_day(tmp_path: Path) -> None:
+    found = read(logged(tmp_path / "new.db", datetime.now(UTC) - timedelta(hours=1)))
+    (alert,) = [each for each in found.alerts if each.kind is AlertKind.MODEL_CHANGED]
+    (change,) = found.model_changes
+    assert (alert.zoo, alert.message) == ("zoo", change.words)
+    old = read(logged(tmp_path / "old.db", datetime.now(UTC) - timedelta(hours=25)))
+    assert old.model_changes == ()
+    assert AlertKind.MODEL_CHANGED not in [each.kind for each in old.alerts]
+
+
+def test_requests_since_the_change_are_explained_with_it(tmp_path: Path) -> None:
+    path = logged(tmp_path / "log.db", datetime.now(UTC) - timedelta(hours=1))
+
+    def told(request_id: str) -> list[str]:
+        found = explain(asyncio.run(logged_in(str(path), request_id)))
+        return [each for each in sentences(found) if each.startswith("A model had changed")]
+
+    assert told("before") == []
+    assert "known by then: `small`:" in told("after")[0]
+    assert "found at" in told("meanwhile")[0]
+
+
+def test_a_running_engine_tells_it_too_with_the_rate_before_and_since() -> None:
+    found = status(live=LiveLevel(queue=0.0, changes=(CHANGE,)))
+    assert found.model_changes == (CHANGE,)
+    (alert,) = [each for each in found.alerts if each.kind is AlertKind.MODEL_CHANGED]
+    assert (alert.zoo, alert.service_level) == (KEY[0], None)
+    assert alert.message == "`gpt-4`: 36 % since 12:00, 90 % before"
+    assert Status.of(found.as_dict()).model_changes == (CHANGE,)
+
+
+def test_a_change_found_on_another_day_is_told_with_its_date() -> None:
+    late = replace(CHANGE, found=NOON + timedelta(days=1))
+    assert f"since {NOON:%Y-%m-%d} 12:00" in late.words
+    assert late.is_new(late.found + timedelta(hours=23))
+    assert not late.is_new(late.found + timedelta(hours=24))
