@@ -229,7 +229,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
     found = read(tmp_path / "a.db", 500).as_dict()
 
     assert found.pop("window") == 500
-    assert len(found) == 10
+    assert len(found) == 11
     assert not any(found.values())
 
 
