@@ -283,6 +283,22 @@ WINDOW = (
     Shown(
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
     ),
+    Shown(
+        "savings.label_cost",
+        "What labels cost: calls that no user saw, and judging.",
+        "label_cost",
+        Row(
+            "labels",
+            ":figure $",
+            more=("savings.paid_after", "(paid for after {savings.paid_after} requests)"),
+        ),
+    ),
+    Shown(
+        "savings.paid_after",
+        "The requests after which serving had saved what labels cost; unknown while it saves "
+        "nothing.",
+        "labels_paid_after_requests",
+    ),
     Shown("overhead", "[Time before the call](#the-overhead), next to that of the call."),
     Shown("overhead.requests", "Requests included, and those whose features came too late."),
     Shown("overhead.late"),

@@ -2,6 +2,7 @@
 on an outcome and SQL on the columns of a table; the tables of sums have these columns. Figures
 derived from sums are properties."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from math import prod
@@ -202,10 +203,21 @@ class Tally:
         return share(max(self.priced_cost - self.exploration_cost, 0.0), self.priced)
 
     @property
+    def label_cost(self) -> float:
+        """The cost of what is known of answers: all calls that no user saw, and all judging."""
+        return self.exploration_cost + self.judging_cost
+
+    @property
+    def paid_after(self) -> int | None:
+        """The number of requests after which serving has saved what labels cost so far; None while
+        it saves nothing (the break-even volume of SAVERouter, arXiv 2609.37402)."""
+        saved = self.compared_cost_largest - self.compared_cost
+        return math.ceil(self.label_cost * self.compared / saved) if saved > 0.0 else None
+
+    @property
     def paid(self) -> float:
-        """The cost compared with the largest's: of serving the compared requests, of all calls that
-        no user saw, and of all judging."""
-        return self.compared_cost + self.exploration_cost + self.judging_cost
+        """The cost compared with the largest's: of serving the compared requests, and of labels."""
+        return self.compared_cost + self.label_cost
 
     @property
     def saved(self) -> float:

@@ -1,5 +1,6 @@
 """Runs over several seeds: summarised, and compared with yardsticks."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,14 +132,16 @@ class Outcome:
     called at all.
 
     ``satisfied`` is the truth of the served calls, whatever their labels; ``cost`` that of every
-    call, explorations included. ``queue`` is None if the baseline has none; ``said`` holds the
-    labels that came for the served calls, NaN if none did; None if no labels were collected.
+    call, ``label_cost`` the total of those that no user saw. ``queue`` is None if the baseline has
+    none; ``said`` holds the labels that came for the served calls, NaN if none did; None if no
+    labels were collected.
     """
 
     served: NDArray[np.intp]
     calls: NDArray[np.bool_]
     satisfied: Series
     cost: Series
+    label_cost: float
     explorations: int
     queue: Series | None = None
     said: Series | None = None
@@ -158,11 +161,13 @@ class Outcome:
         """Look the outcome up in every model's answers and costs; see
         ``Outcome``."""
         requests = np.arange(len(served))
+        called = (calls * cost).sum(axis=1)
         return cls(
             served=served,
             calls=calls,
             satisfied=truth[requests, served],
-            cost=(calls * cost).sum(axis=1),
+            cost=called,
+            label_cost=float((called - cost[requests, served]).sum()),
             explorations=explorations,
             queue=queue,
             said=said,
@@ -252,13 +257,15 @@ class Score:
     """The score of one policy over seeds. Costs are totals of a run, every call counted; ``points``
     is the final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
 
-    ``model_mix`` is the share of requests that each model served, ``explorations`` the number of
-    requests that explored; both are means over seeds.
+    ``label_cost`` is the part of a run's cost that no user saw, ``model_mix`` the share of requests
+    that each model served, ``explorations`` the number of requests that explored; all are means
+    over seeds.
     """
 
     alpha: float
     costs: Vector
     points: Vector
+    label_cost: float
     explorations: float
     model_mix: dict[str, float]
 
@@ -272,6 +279,7 @@ class Score:
             alpha=alpha,
             costs=np.array([outcome.cost.sum() for outcome in outcomes]),
             points=100.0 * (satisfaction - alpha),
+            label_cost=float(np.mean([outcome.label_cost for outcome in outcomes])),
             explorations=float(np.mean([outcome.explorations for outcome in outcomes])),
             model_mix=dict(zip(models, shares.tolist(), strict=True)),
         )
@@ -295,6 +303,7 @@ class Score:
         """Return the score for `--json`; ``spread`` holds standard deviations over seeds."""
         return {
             "cost_total": float(self.costs.mean()),
+            "label_cost": self.label_cost,
             "satisfaction": self.satisfaction,
             "d_points": float(self.points.mean()),
             "below_half_point": self.below(0.5),
@@ -340,6 +349,14 @@ class ReplayReport:
         return float(np.mean(self.score.costs + prices * short))
 
     @property
+    def paid_after(self) -> int | None:
+        """The number of requests after which serving has saved, against the most expensive model
+        alone, what labels cost; None if it saves nothing."""
+        dearest = max(single["cost"] for single in self.single_model.values())
+        saved = dearest - float(self.score.costs.mean()) + self.score.label_cost
+        return math.ceil(self.score.label_cost * self.requests / saved) if saved > 0.0 else None
+
+    @property
     def oracle_cost(self) -> float:
         """The cost of the cheapest assignment that meets alpha."""
         return float(np.mean([known.oracle_cost for known in self.hindsight]))
@@ -364,6 +381,7 @@ class ReplayReport:
             "requests": self.requests,
             **self.score.as_dict(),
             "cost_at_alpha": self.cost_at_alpha,
+            "paid_after": self.paid_after,
             "lp_cost": self.lp_cost,
             "oracle_cost": self.oracle_cost,
             "single_model": self.single_model,

@@ -308,7 +308,7 @@ def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool)
             cost=tally.exploration_cost,
             cost_share=share(tally.exploration_cost, tally.cost),
         ),
-        Savings(tally.compared, tally.compared_cost_largest, tally.saved, tally.saved_share)
+        taken(Savings, tally, requests=tally.compared, cost_largest=tally.compared_cost_largest)
         if tally.compared
         else None,
         _overhead(tally),

@@ -36,6 +36,8 @@ KEYS = {
     "explorations",
     "model_mix",
     "cost_at_alpha",
+    "label_cost",
+    "paid_after",
     "lp_cost",
     "oracle_cost",
     "single_model",
@@ -73,10 +75,24 @@ def test_what_is_short_of_alpha_is_bought_as_by_the_hindsight_mix(
 ) -> None:
     """And nothing is given back for what is above it."""
     known = Hindsight(100.0, price, 50.0, np.array([0.5]), np.array([100.0]))
-    score = Score(0.7, np.full(len(points), 80.0), np.array(points), 0.0, {"only": 1.0})
+    score = Score(0.7, np.full(len(points), 80.0), np.array(points), 0.0, 0.0, {"only": 1.0})
     report = ReplayReport("made", "usd", "adaptive", 200, score, [known] * len(points), {}, {})
     bought = [80.0 + price * 200 * max(-each, 0.0) / 100.0 for each in points]
     assert report.cost_at_alpha == pytest.approx(np.mean(bought))
+
+
+@pytest.mark.parametrize(
+    ("served", "after"), [(60.0, 34), (100.0, 100), (119.0, 2000), (120.0, None), (150.0, None)]
+)
+def test_labels_have_paid_when_serving_has_saved_what_they_cost(
+    served: float, after: int | None
+) -> None:
+    """Labels cost 10 in a run of 200 requests, which the large model alone serves for 120."""
+    known = Hindsight(100.0, 1.0, 50.0, np.array([0.5, 0.9]), np.array([40.0, 120.0]))
+    mix = {"small": 0.5, "large": 0.5}
+    found = Score(0.7, np.array([served + 10.0]), np.zeros(1), 10.0, 0.0, mix)
+    report = ReplayReport("made", "usd", "adaptive", 200, found, [known], {}, {})
+    assert report.paid_after == after
 
 
 def test_the_last_request_that_the_mix_buys_costs_what_the_better_model_costs_more() -> None:
@@ -208,6 +224,7 @@ def outcome(satisfied: list[float], cost: float = 1.0) -> Outcome:
         calls=np.ones((count, 1), dtype=np.bool_),
         satisfied=np.array(satisfied),
         cost=np.full(count, cost),
+        label_cost=0.0,
         explorations=1,
     )
 
