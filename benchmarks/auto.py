@@ -33,15 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from examples.tiny_zoo.judges import FALSE_SATISFIED, FALSE_UNSATISFIED
 from litellm_messplus.deciding.decider import Choice, Engine, Labelled, Question
-from litellm_messplus.labels.buying import (
-    START_ALLOWANCE,
-    Spending,
-    affordable,
-    is_drawn,
-    need,
-    rate,
-    room,
-)
+from litellm_messplus.labels.buying import HOURS, is_drawn, need, rate
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.plan import Stress
@@ -50,9 +42,12 @@ from litellm_messplus.replay.run import Answers, Run, answers, build_engine
 from litellm_messplus.replay.summary import mix_cost
 from litellm_messplus.routing.decision import Situation
 from litellm_messplus.runtime.draws import uniform
-from litellm_messplus.serving.buying import compared_too
+from litellm_messplus.serving.buying import compared_too, unseen_costs
+from litellm_messplus.serving.label_purse import ORDERS, LabelPurse
+from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
+from litellm_messplus.store.judging import LabelCosts
 
 SHARE_OF_SAVED = 0.1
 SAME = 0.2
@@ -81,6 +76,8 @@ class BoughtRun(Run):
         self.label_cost = np.zeros(requests)
         self.labelled = 0
         self._probability: list[float | None] = [None] * requests
+        zoo = ZooSettings(alpha=self.level.alpha)
+        self._purse = LabelPurse(zoo, BuyingSettings(share_of_saved=SHARE_OF_SAVED))
         self._day = float(recording.cost[:, self._largest].sum())
         self._spent = self._served_cost = self._largest_cost = 0.0
 
@@ -94,12 +91,15 @@ class BoughtRun(Run):
         """Draw whether labels of the request's answers are bought."""
         if self._by == "all":
             return True
-        largest = next(e.cost for e in situation.estimates if e.candidate == situation.largest)
-        one = largest * (1.0 + 2.0 * self._judge_share)
+        largest, others = unseen_costs(situation)
         saved = self._largest_cost - self._served_cost - self._spent
-        spending = Spending(saved, self._spent, self._spent, self._day, one)
-        left = room(spending, SHARE_OF_SAVED, START_ALLOWANCE, None)
-        probability = affordable(self._wanted(self._prompt[request]), left, one)
+        known = LabelCosts(
+            saved=saved, unseen=self._spent, unseen_today=self._spent, largest_before=self._day
+        )
+        self._purse.learn(known, HOURS, 0.0)
+        wanted = self._wanted(self._prompt[request])
+        judging = QUESTIONS[self._by] / ORDERS * self._judge_share * largest
+        probability, _ = self._purse.probability(wanted, largest, others, judging)
         if not is_drawn(self._seed, str(request), probability):
             return False
         self._probability[request] = probability

@@ -90,7 +90,9 @@ class Buyer:
         if self.purse is not None:
             wanted = self._wanted(engine, question.level, question.prompt.surface)
             costs = unseen_costs(situation)
-            probability, expected = self.purse.probability(wanted, *costs, judging)
+            probability, expected = self.purse.probability(
+                wanted, *costs, judging, request.key_hash
+            )
         if not is_drawn(self._seed, question.request_id, probability):
             return None
         if not self._judge.has_budget(judging or 0.0) or not self._is_within_share(

@@ -1,6 +1,11 @@
 """Budget for labels of a zoo that are bought as needed: computed from what was spent and saved
-according to the log, and bought since."""
+according to the log, and bought since.
 
+The probability of a draw follows the usual cost of its key's labels, not that of this request:
+where expensive prompts were drawn more rarely, or never, the judged ones were easier than the
+others, and `labels: auto` ended 7 points below alpha on the tiny zoo (docs/evidence/labels.md)."""
+
+from litellm_messplus.costs.usage import RecentMean
 from litellm_messplus.labels.buying import (
     START_ALLOWANCE,
     Spending,
@@ -8,6 +13,7 @@ from litellm_messplus.labels.buying import (
     projected_day,
     room,
 )
+from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.purse import Purse
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
@@ -17,6 +23,10 @@ SETTLED_SECONDS = 2.0
 """Seconds after its last label until all that a request cost is in the log."""
 MARGIN = 2.0
 """Multiple of the expected cost of labels that must be left: an answer may be unusually long."""
+PROMPTS = 2.0
+"""Multiple, in addition, of the usual cost, so that an expensive prompt can mostly be paid too."""
+KEYS = 1_000
+"""Number of keys whose usual cost is kept."""
 ORDERS = 2.0
 """Number of times that a judge compares two answers: once in either order."""
 
@@ -35,6 +45,7 @@ class LabelPurse:
         self._known: LabelCosts | None = None
         self._hours = 0.0
         self._asked = 0.0
+        self._usual: Bounded[str | None, tuple[RecentMean, RecentMean]] = Bounded(KEYS)
         self._purse = Purse(SETTLED_SECONDS)
 
     def learn(self, known: LabelCosts, hours: float, read_at: float, workers: int = 1) -> None:
@@ -44,12 +55,17 @@ class LabelPurse:
         self._purse.learn(self._room(known), read_at, workers)
 
     def probability(
-        self, wanted: float, largest: float, others: float, judging: float | None
+        self,
+        wanted: float,
+        largest: float,
+        others: float,
+        judging: float | None,
+        key: str | None = None,
     ) -> tuple[float, float]:
-        """Compute the probability with which labels of a request are bought, and their expected
-        cost. ``largest`` is the expected cost of its call to the largest candidate, ``others`` the
-        most that unseen calls to the others may cost, and ``judging`` the expected cost of the
-        judge in dollars; None if its price is unknown."""
+        """Compute the probability with which labels of a request of that ``key`` are bought, and
+        their expected cost. ``largest`` is the expected cost of its call to the largest candidate,
+        ``others`` the most that unseen calls to the others may cost, and ``judging`` the expected
+        cost of the judge in dollars; None if its price is unknown."""
         known = self._known
         if known is None:
             return 0.0, 0.0
@@ -57,7 +73,12 @@ class LabelPurse:
         self._purse.known = self._room(known)
         one, left = self._one(largest, judging), self.left
         expected = one + others
-        return affordable(wanted, left, one) if left >= MARGIN * expected else 0.0, expected
+        usual, usual_most = self._usual.newest(key, lambda: (RecentMean(0.0), RecentMean(0.0)))
+        usual.add(one)
+        usual_most.add(expected)
+        if left < MARGIN * max(expected, PROMPTS * usual_most.value):
+            return 0.0, expected
+        return affordable(wanted, left, usual.value), expected
 
     def reserve(self, request_id: str, expected: float) -> None:
         """Reserve the most that a request's bought labels may cost: ``MARGIN`` times expected."""
