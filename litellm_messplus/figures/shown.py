@@ -284,20 +284,7 @@ WINDOW = (
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
     ),
     Shown(
-        "savings.label_cost",
-        "What labels cost: calls that no user saw, and judging.",
-        "label_cost",
-        Row(
-            "labels",
-            ":figure $",
-            more=("savings.paid_after", "(paid for after {savings.paid_after} requests)"),
-        ),
-    ),
-    Shown(
-        "savings.paid_after",
-        "The requests after which serving had saved what labels cost; unknown while it saves "
-        "nothing.",
-        "labels_paid_after_requests",
+        "savings.paid_after", "Requests after which serving had saved what labels cost, if ever."
     ),
     Shown("overhead", "[Time before the call](#the-overhead), next to that of the call."),
     Shown("overhead.requests", "Requests included, and those whose features came too late."),
@@ -335,9 +322,7 @@ WINDOW = (
 SOURCE = (
     Shown("kind", "`feedback`, `judge`, `implicit`, or a check by its own name."),
     Shown("source"),
-    Shown(
-        "labelled", "Requests that it labelled.", "source_labelled", help="`labelled` of a source."
-    ),
+    Shown("labelled", "Those it labelled.", "source_labelled", help="`labelled` of a source."),
     Shown(
         "counting", "How many of these labels are the verdict of their request.", "source_counting"
     ),

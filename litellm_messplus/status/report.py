@@ -186,7 +186,6 @@ class Savings:
     cost_largest: float
     saved: float
     saved_share: float | None
-    label_cost: float
     paid_after: int | None
 
 

@@ -94,7 +94,7 @@ function inUse(level) {
       "span",
       { class: "facts" },
       fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
-      fact("labels", savings ? cost(savings.label_cost, unit) : "–", savings && isKnown(savings.paid_after) ? `paid for after ${count(savings.paid_after)} requests` : ""),
+      fact("labels paid for", savings && isKnown(savings.paid_after) ? `after ${count(savings.paid_after)}` : "–", "requests"),
       fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
       queue(level.queue),
       answered(answers.answered_share, answers.failed ? `${count(answers.failed)} of ${count(answers.answered + answers.failed)} failed` : "of those that ended"),
