@@ -323,9 +323,7 @@ SOURCE = (
     Shown("kind", "`feedback`, `judge`, `implicit`, or a check by its own name."),
     Shown("source"),
     Shown("labelled", "Those it labelled.", "source_labelled", help="`labelled` of a source."),
-    Shown(
-        "counting", "How many of these labels are the verdict of their request.", "source_counting"
-    ),
+    Shown("counting", "How many of these are their request's verdict.", "source_counting"),
     Shown(
         "rate",
         "The mean of its newest labels, and its 95 % Wilson interval.",
