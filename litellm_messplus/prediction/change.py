@@ -37,11 +37,12 @@ class PageSum:
     since: float = 0.0
 
     def add(self, ratio: float, counted: Label, at: float) -> None:
-        """Add a label with its log-likelihood ratio, in nats."""
+        """Add a label with its log-likelihood ratio, in nats. As evidence no label counts more than
+        once, whatever its weight: it is one observation."""
         if self.weight == 0.0:
             self.since = at
         keep = fading(counted.weight)
-        self.evidence += counted.weight * ratio
+        self.evidence += min(counted.weight, 1.0) * ratio
         self.weight = self.weight * keep + counted.weight
         self.total = self.total * keep + counted.weight * counted.value
 
@@ -79,9 +80,12 @@ class ChangeTest:
             each.add(_log_ratio(value, guess, shift), counted, at)
             if each.evidence <= 0.0 or mean.weight - each.weight < KNOWN:
                 each.evidence = each.weight = each.total = 0.0
-        if all(each.evidence <= alarm for each, (_, alarm) in zip(self.sums, TESTS, strict=True)):
+        tested = [(each, *test) for each, test in zip(self.sums, TESTS, strict=True)]
+        found = [shift < 0.0 for each, shift, alarm in tested if each.evidence > alarm]
+        if not found:
             return False
-        surest = max(self.sums, key=lambda each: each.evidence)
+        alike = [each for each, shift, _ in tested if (shift < 0.0) is found[0]]
+        surest = max(alike, key=lambda each: each.evidence)
         before = (mean.total - surest.total) / (mean.weight - surest.weight)
         self.change = Change(surest.since, at, min(max(before, 0.0), 1.0))
         self.due = BOUGHT

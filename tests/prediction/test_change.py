@@ -101,6 +101,26 @@ def test_hard_prompts_are_not_taken_for_a_worse_model() -> None:
     assert is_blind.alarms != []
 
 
+def test_a_label_of_much_weight_is_no_more_evidence_than_another() -> None:
+    """A weight makes up for verdicts that are missing; it is one observation all the same."""
+    plain, heavy = after(drawn(0.8, 600, 0)), after(drawn(0.8, 600, 0))
+    for label in drawn(0.5, 8, 0):
+        plain.add(label, 1.0, 0.8)
+        heavy.add(label, 3.0, 0.8)
+    assert heavy.test.suspicion == pytest.approx(plain.test.suspicion)
+
+
+def test_a_sum_for_a_drop_says_since_when_there_is_a_drop() -> None:
+    """Not one with more evidence for an improvement, which takes more still."""
+    watched = after(drawn(0.8, 600, 0))
+    drop, _, rise, _ = watched.test.sums
+    drop.evidence, drop.weight, drop.total, drop.since = 4.7, 50.0, 30.0, 550.0
+    rise.evidence, rise.weight, rise.total, rise.since = 7.0, 200.0, 170.0, 400.0
+    assert watched.add(0.0, guess=0.8)
+    assert watched.test.change is not None
+    assert watched.test.change.since == 550.0
+
+
 def test_a_rate_that_rests_on_little_cannot_be_out_of_date() -> None:
     few, many = after([1.0] * int(KNOWN / 2)), after([1.0] * int(2 * KNOWN))
     assert not any(few.add(0.0, guess=0.9) for _ in range(20))
