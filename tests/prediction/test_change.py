@@ -1,6 +1,7 @@
 """A model that changes is found out, from its labels against what the prompt predicted; one that
 stays as it is is left alone."""
 
+import json
 import random
 from collections.abc import Sequence
 
@@ -197,3 +198,20 @@ def test_so_many_calls_are_due_after_an_alarm_and_then_no_more() -> None:
         predictor.decided(0.0, True)
     assert predictor.changes[0].due == 0
     assert predictor.changes[1].due == 0
+
+
+def test_a_snapshot_and_a_view_have_the_change_what_is_due_and_the_sums() -> None:
+    predictor = Predictor(["small", "large"], 2)
+    taught(predictor, drawn(0.9, 300, 1))
+    while predictor.changes[0].change is None:
+        taught(predictor, [0.0])
+    taught(predictor, drawn(0.9, 150, 3), "large")
+    taught(predictor, [0.0], "large")  # a sum above zero
+    predictor.decided(7.0, True)
+    loaded, seen = Predictor(["small", "large"], 2), Predictor(["small", "large"], 2)
+    loaded.load(json.loads(json.dumps(predictor.plain())), predictor.arrays())
+    plain, arrays = predictor.view()
+    seen.load_view(json.loads(json.dumps(plain)), arrays)
+    assert loaded.changes == seen.changes == predictor.changes
+    assert (loaded.now, loaded.changes[0].due) == (7.0, BOUGHT - 1)
+    assert loaded.changes[1].suspicion > 0.0
