@@ -22,6 +22,9 @@ KNOWN = 100.0
 BOUGHT = 20
 """Requests after a change at which the model is called unseen if it does not serve, and labels are
 bought. They count when they are decided: late labels must not make them many."""
+BELIEVED = 20.0
+"""Most weight of the labels since a change in the mean that starts again: the alarm selects them,
+so they look more changed than the model is."""
 _EDGE = 0.02
 
 
@@ -89,7 +92,8 @@ class ChangeTest:
         before = (mean.total - surest.total) / (mean.weight - surest.weight)
         self.change = Change(surest.since, at, min(max(before, 0.0), 1.0))
         self.due = BOUGHT
-        mean.restart(surest.weight, surest.total)
+        believed = min(BELIEVED / surest.weight, 1.0)
+        mean.restart(believed * surest.weight, believed * surest.total)
         self.sums = [PageSum() for _ in TESTS]
         return True
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.change import BOUGHT, KNOWN, TESTS, ChangeTest
+from litellm_messplus.prediction.change import BELIEVED, BOUGHT, KNOWN, TESTS, ChangeTest
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
@@ -63,7 +63,7 @@ def test_after_a_drop_the_mean_starts_again_from_the_labels_since(
     assert change.found == watched.alarms[-1]
     assert change.since == pytest.approx(600, abs=40)
     assert change.before == pytest.approx(good, abs=0.07)
-    assert watched.mean.weight < 141
+    assert watched.mean.weight <= BELIEVED + 100
     assert watched.mean.total / watched.mean.weight == pytest.approx(bad, abs=0.2)
 
 
@@ -120,6 +120,15 @@ def test_a_sum_for_a_drop_says_since_when_there_is_a_drop() -> None:
     assert watched.add(0.0, guess=0.8)
     assert watched.test.change is not None
     assert watched.test.change.since == 550.0
+
+
+def test_labels_that_an_alarm_selected_weigh_little() -> None:
+    watched = after(drawn(0.85, 600, 5))
+    while not watched.alarms:
+        watched.add(float(watched.labels % 5 < 3))  # 0.6
+    assert watched.labels > 600 + BELIEVED
+    assert watched.mean.weight == pytest.approx(BELIEVED)
+    assert watched.mean.total / watched.mean.weight == pytest.approx(0.6, abs=0.15)
 
 
 def test_a_rate_that_rests_on_little_cannot_be_out_of_date() -> None:
