@@ -166,8 +166,8 @@ def test_a_budget_of_zero_makes_no_calls_and_is_said_at_the_start(
     assert proxy.rows("SELECT * FROM requests WHERE label_probability IS NOT NULL") == []
 
 
-BUDGET = 12.0 * (15 * 1e-4 + 2 * 15 * JUDGE_PRICE)
-"""As much as the labels of twelve requests cost: an answer of the largest's, and two gradings."""
+BUDGET = 24.0 * (15 * 1e-4 + 2 * 15 * JUDGE_PRICE)
+"""As much as the labels of 24 requests cost: an answer of the largest's, and two gradings."""
 
 
 def within_budget(upstream: Upstream, folder: Path) -> Config:
