@@ -32,7 +32,7 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from examples.tiny_zoo.judges import FALSE_SATISFIED, FALSE_UNSATISFIED
-from litellm_messplus.deciding.decider import Choice, Engine, Labelled, Question
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.buying import HOURS, is_drawn, need, rate
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
@@ -113,7 +113,7 @@ class BoughtRun(Run):
             drawn[0] = self._draw(request, situation)
             return drawn[0]
 
-        choice = self._decide_labelled(request, labelled)
+        choice = self._decide(request, self.level, labelled)
         decision = choice.decision
         if drawn[0] and self._by != "all":
             extra = compared_too({decision.chosen, *decision.explored}, choice.situation)
@@ -130,20 +130,6 @@ class BoughtRun(Run):
             for verdict in verdicts:
                 self._late.add(request, replace(verdict, probability=self._probability[request]))
         return decision.is_exploration
-
-    def _decide_labelled(self, request: int, labelled: Labelled) -> Choice:
-        prompt = self._prompt[request]
-        question = Question(
-            str(request),
-            self.level,
-            self._read[prompt],
-            self.recording.prompts.characters[prompt],
-            self.recording.models,
-        )
-        choice = self.engine.decide(question, labelled)
-        self._queue[request] = choice.situation.queue
-        self._aim[request] = choice.situation.alpha
-        return choice
 
     def _pay(self, request: int, called: Sequence[int]) -> None:
         """Count what labels cost: unseen calls, and the judge's questions."""
@@ -187,8 +173,10 @@ def figures(
     found = answers(taken.satisfied, taken.models, Stress(), generator)
     engine = build_engine(recording, ZooSettings(alpha=given.alpha), HashedNgrams(), seed)
     largest = recording.models.index(engine.zoo.largest)
-    labels = {"compare": compared(found.truth, largest), "grade": graded(found.truth, seed)}
-    found = Answers(found.truth, labels.get(by, found.label), found.is_given)
+    if by in ("compare", "grade"):
+        is_compared = by == "compare"
+        labels = compared(found.truth, largest) if is_compared else graded(found.truth, seed)
+        found = replace(found, label=labels)
     run = BoughtRun(engine, taken, found, by, given.judge, seed)
     outcome = run.go()
     requests = np.arange(len(taken))

@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.deciding.decider import Choice, Engine
+from litellm_messplus.deciding.decider import Choice, Engine, Labelled
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
@@ -83,14 +83,16 @@ class StaleRun(Run):
         views = {self.engine.zoo.name: View("", *view_of(self.engine.state))}
         return Publication.unpack(Publication(position, 1, workers, {}, views).pack())
 
-    def _decide(self, request: int, level: ServiceLevel) -> Choice:
+    def _decide(
+        self, request: int, level: ServiceLevel, labelled: Labelled | None = None
+    ) -> Choice:
         if request % self._every == 0:
             self._published = self._publish()
         place = int(self._asked[request])
         learner, self.engine = self.engine, self._up_to_date(place)
         self._own[place].append(str(request))
         try:
-            return super()._decide(request, level)
+            return super()._decide(request, level, labelled)
         finally:
             self.engine = learner
 

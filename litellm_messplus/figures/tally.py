@@ -212,7 +212,7 @@ class Tally:
         """The number of requests after which serving has saved what labels cost so far; None while
         it saves nothing (the break-even volume of SAVERouter, arXiv 2609.37402)."""
         saved = self.compared_cost_largest - self.compared_cost
-        return math.ceil(self.label_cost * self.compared / saved) if saved > 0.0 else None
+        return requests_to_pay(self.label_cost, saved, self.compared)
 
     @property
     def paid(self) -> float:
@@ -245,6 +245,12 @@ amounts: Callable[[Any], tuple[float, ...]] = eval(f"lambda o: ({_EXPRESSIONS})"
 def share(part: float, whole: float) -> float | None:
     """Divide a part by the whole; None if the whole is 0."""
     return part / whole if whole else None
+
+
+def requests_to_pay(cost: float, saved: float, requests: int) -> int | None:
+    """Compute after how many requests serving has saved a cost, given what it ``saved`` over so
+    many; None if it saves nothing."""
+    return math.ceil(cost * requests / saved) if saved > 0.0 else None
 
 
 def interval_of(rate: float | None, count: float) -> Interval | None:

@@ -212,12 +212,11 @@ async def _known(
     query = select(verdicts.c.label_id).where(verdicts.c.request_id == request["request_id"])
     async with engine.connect() as connection:
         counting = frozenset((await connection.execute(query)).scalars())
-        changes = await logged_changes(connection)
+        changes = await logged_changes(connection, request["zoo"])
     return counting, [
         each
         for each in changes
-        if each.zoo == request["zoo"]
-        and each.candidate in request["estimated_satisfaction"]
+        if each.candidate in request["estimated_satisfaction"]
         and each.since <= request["created_at"]
     ]
 

@@ -262,7 +262,7 @@ class Belief:
 
     def doubt(self) -> None:
         """Restore the covariance from before the first observation; the mean stays."""
-        self.covariance = np.eye(len(self.mean), dtype=np.float32) * self._variance
+        vars(self).pop("covariance", None)  # it is made anew when it is needed
         self.waiting[:] = 0.0
         self.count = 0
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
 from litellm_messplus.deciding.decider import Choice, Engine, Question
+from litellm_messplus.deciding.decider import Labelled as Labelling
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.plan import Stress
@@ -254,7 +255,9 @@ class Run:
         for verdict in self._late.due(request):
             self._judge(verdict)
 
-    def _decide(self, request: int, level: ServiceLevel) -> Choice:
+    def _decide(
+        self, request: int, level: ServiceLevel, labelled: Labelling | None = None
+    ) -> Choice:
         prompt = self._prompt[request]
         question = Question(
             str(request),
@@ -263,7 +266,7 @@ class Run:
             self.recording.prompts.characters[prompt],
             self.recording.models,
         )
-        choice = self.engine.decide(question)
+        choice = self.engine.decide(question, labelled)
         self._queue[request] = choice.situation.queue
         self._aim[request] = choice.situation.alpha
         return choice

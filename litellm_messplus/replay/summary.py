@@ -1,6 +1,5 @@
 """Runs over several seeds: summarised, and compared with yardsticks."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from litellm_messplus.certificate.evidence import Heard, bounds
 from litellm_messplus.figures.interval import Interval, Verdict
 from litellm_messplus.figures.interval import verdict as interval_verdict
+from litellm_messplus.figures.tally import requests_to_pay
 from litellm_messplus.replay.recording import Matrix, ReplayError
 
 Series = NDArray[np.float64]
@@ -354,7 +354,7 @@ class ReplayReport:
         alone, what labels cost; None if it saves nothing."""
         dearest = max(single["cost"] for single in self.single_model.values())
         saved = dearest - float(self.score.costs.mean()) + self.score.label_cost
-        return math.ceil(self.score.label_cost * self.requests / saved) if saved > 0.0 else None
+        return requests_to_pay(self.score.label_cost, saved, self.requests)
 
     @property
     def oracle_cost(self) -> float:

@@ -7,7 +7,6 @@ errors of the package itself. A number is that of an issue or a pull request of 
 The proxy itself is imported inside functions: `messplus check` reads a configuration without it.
 """
 
-import inspect
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -286,9 +285,8 @@ def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> 
 def counts_tokens(router: Any) -> bool:
     """Tell whether ``counted_tokens`` can call this router; trying it would load a tokenizer of 37
     MB, which most proxies never need."""
-    inspect.signature(router._count_pre_call_check_tokens).bind(
-        messages=[], input=None, request_kwargs={}
-    )
+    counting = signature(router._count_pre_call_check_tokens)
+    counting.bind(messages=[], input=None, request_kwargs={})
     return True
 
 

@@ -1,10 +1,9 @@
 """Models that were found to have changed: since when, and by how much."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.words import percent
@@ -59,21 +58,31 @@ def changes_of(zoo: str, predictor: Predictor) -> list[ModelChange]:
     ]
 
 
-async def newest_predictors(connection: AsyncConnection) -> dict[str, Predictor | None]:
-    """Read what each zoo has learned from its newest snapshot; None where that is of another
-    policy or version."""
-    query = select(snapshots.c.zoo, snapshots.c.state).order_by(snapshots.c.position)
-    newest = {row.zoo: row.state for row in await connection.execute(query)}
+async def newest_predictors(
+    connection: AsyncConnection, zoo: str | None = None
+) -> dict[str, Predictor | None]:
+    """Read what each zoo, or the one named, has learned from its newest snapshot; None where that
+    is of another policy or version."""
+    own, same = snapshots.c, snapshots.alias().c
+    newest = select(func.max(same.position)).where(same.zoo == own.zoo).scalar_subquery()
+    query = select(own.zoo, own.state).where(own.position == newest).order_by(own.position)
+    if zoo is not None:
+        query = query.where(own.zoo == zoo)
     found: dict[str, Predictor | None] = {}
-    for zoo, state in newest.items():
+    for row in await connection.execute(query):
         try:
-            found[zoo] = predictor_of(state)
+            found[row.zoo] = predictor_of(row.state)
         except (ValueError, KeyError):  # an earlier version: the next start makes another
-            found[zoo] = None
+            found[row.zoo] = None
     return found
 
 
-async def logged_changes(connection: AsyncConnection) -> list[ModelChange]:
-    """Read the changes of all models from the newest snapshots."""
-    known: Iterable[tuple[str, Predictor | None]] = (await newest_predictors(connection)).items()
-    return [each for zoo, found in known if found is not None for each in changes_of(zoo, found)]
+async def logged_changes(connection: AsyncConnection, zoo: str | None = None) -> list[ModelChange]:
+    """Read the changes of all models, or of those of one zoo, from the newest snapshots."""
+    known = await newest_predictors(connection, zoo)
+    return [
+        each
+        for name, found in known.items()
+        if found is not None
+        for each in changes_of(name, found)
+    ]

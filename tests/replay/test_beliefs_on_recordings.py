@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.drift import ALPHAS
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.experiment import Experiment
 from litellm_messplus.replay.files import read_file
@@ -17,11 +18,6 @@ from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 ENCODER = HashedNgrams()
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(os.environ.get("MESSPLUS_RECORDED", ROOT.parent / "shared" / "recorded"))
-ALPHAS = {
-    "tiny": 0.80, "ulab": 0.59, "zeroeval_mix": 0.80, "llmdrift": 0.85, "mmlu_pro_open": 0.55,
-    "alpaca": 0.87, "arc_challenge": 0.50, "arc_easy": 0.75, "piqa": 0.78, "sciq": 0.96,
-    "winogrande": 0.70, "routerbench_winogrande": 0.70,
-}  # fmt: skip
 SEEDS = 2
 FEWEST = 100
 """Labels from which on a belief is checked."""
