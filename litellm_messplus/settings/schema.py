@@ -78,7 +78,8 @@ class ZooSettings(Promise):
         "baseline of savings.",
         json_schema_extra=cells(
             allowed="a candidate of the zoo",
-            default="the most expensive by price; required where all prices are equal",
+            default="the most expensive by price, of [arms](arms.md) of one model that with the "
+            "most effort; required where all prices are equal",
         ),
     )
     gates: bool = Field(

@@ -6,15 +6,21 @@ it omits much of everything else, which is then unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import litellm
 
 from litellm_messplus.routing.held import Answer
 from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.serving.deployments.deployment import Deployment, deployment_id, model_info
+from litellm_messplus.serving.deployments.deployment import (
+    Deployment,
+    arm_of,
+    deployment_id,
+    model_info,
+)
 from litellm_messplus.serving.litellm_seam import router_model_info
+from litellm_messplus.serving.surfaces.parameters import Values
 from litellm_messplus.serving.surfaces.requirements import MODALITIES, Capability
 
 KEYS = {
@@ -37,13 +43,15 @@ class Stated:
     """The capabilities of a deployment as known before any call. ``own`` is from `model_info`,
     ``mapped`` from the price map; a capability in neither is unknown. ``window`` is the most tokens
     of a prompt, None if unknown; ``takes_answer_format`` is False if LiteLLM would refuse
-    `response_format`, or drop the deployment for it."""
+    `response_format`, or drop the deployment for it. ``arm`` holds the parameters that make it an
+    arm of its model."""
 
     own: Mapping[Capability, Answer]
     mapped: Mapping[Capability, Answer]
     window: int | None
     region: str | None
     takes_answer_format: bool
+    arm: Values = field(default_factory=dict)
 
 
 class Capabilities:
@@ -88,6 +96,7 @@ def read_stated(deployment: Deployment, router: Any) -> Stated:
         _window(deployment, router),
         None if region is None else str(region),
         _takes_answer_format(deployment),
+        arm_of(deployment),
     )
 
 

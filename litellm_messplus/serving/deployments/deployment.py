@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import litellm
 
 from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.surfaces.parameters import Values, arm_name, read_parameters
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.settings.zoo import Zoo
@@ -32,15 +33,20 @@ def deployment_id(deployment: Deployment) -> str:
     return str(model_info(deployment).get("id"))
 
 
-def candidate_of(deployment: Deployment) -> str:
-    """Return the candidate that a deployment is a replica of: one model, served any number of
-    times.
+def arm_of(deployment: Deployment) -> Values:
+    """Return the parameters of a deployment that make it an arm of its model."""
+    return read_parameters(deployment["litellm_params"])
 
-    Deployments of one `litellm_params.model` are replicas; `model_info.messplus.candidate` names
-    the candidate if the models are spelled differently, or must be kept apart.
+
+def candidate_of(deployment: Deployment) -> str:
+    """Return the candidate that a deployment is a replica of: one arm, served any number of times.
+
+    Deployments of one `litellm_params.model` that set the same parameters are replicas;
+    `model_info.messplus.candidate` names the candidate if the models are spelled differently, or
+    must be kept apart.
     """
     named = own_info(deployment).get("candidate")
-    return str(named or deployment["litellm_params"]["model"])
+    return str(named or arm_name(str(deployment["litellm_params"]["model"]), arm_of(deployment)))
 
 
 def upstream_model(deployment: Deployment) -> str:

@@ -45,6 +45,7 @@ from litellm_messplus.serving.litellm_seam import (
     name_tags,
     running_router,
 )
+from litellm_messplus.serving.surfaces.parameters import contradicted, contradicting
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.requirements import (
     MODALITIES,
@@ -192,6 +193,8 @@ class Gates:
             narrow = self._narrow[shown] = _narrow(deployments, stated)
         if narrow.is_tagged or filters_by_tags(router, request.kwargs):
             return False
+        if not narrow.arms.isdisjoint(needs.requirements.sets):
+            return False
         return not narrow.stated or _fit(needs, narrow.stated)
 
     async def _admit(
@@ -221,6 +224,8 @@ class Gates:
         if required.has_answer_format and not stated.takes_answer_format:
             yield "response_format", Answer.YES if litellm.drop_params else Answer.NO
         yield "context", fits(tokens, required.answer_tokens, stated.window)
+        for name in contradicted(stated.arm, required.sets):
+            yield name, Answer.NO
 
     def _can_take(
         self, identity: str, stated: Stated, capability: Capability, now: float
@@ -261,16 +266,19 @@ class Gates:
 
 class Narrow(NamedTuple):
     """The deployments that keep requests of words alone from a group: those of the narrowest
-    context window, none if none is stated, and whether any has a filter by tags of its own."""
+    context window, none if none is stated, whether any has a filter by tags of its own, and the
+    parameters by which a request may contradict an arm."""
 
     stated: Sequence[Stated]
     is_tagged: bool
+    arms: frozenset[str]
 
 
 def _narrow(deployments: Sequence[Deployment], stated: Sequence[Stated]) -> Narrow:
     windows = [each for each in stated if each.window is not None]
     narrowest = sorted(windows, key=lambda each: each.window or 0)[:1]
-    return Narrow(narrowest, name_tags(deployments))
+    arms = frozenset[str]().union(*(contradicting(each.arm) for each in stated))
+    return Narrow(narrowest, name_tags(deployments), arms)
 
 
 def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:

@@ -10,6 +10,7 @@ from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
     Groups,
+    arm_of,
     befores,
     candidate_of,
     deployment_id,
@@ -25,8 +26,9 @@ from litellm_messplus.serving.deployments.prices import (
     measured_deployment,
 )
 from litellm_messplus.serving.litellm_seam import stores_models
+from litellm_messplus.serving.surfaces.parameters import PARAMETERS, Effort, effort
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
-from litellm_messplus.settings.zoo import FEWEST, Zoo
+from litellm_messplus.settings.zoo import FEWEST, Zoo, most_expensive
 from litellm_messplus.switching.modes import LITELLM
 
 logger = logging.getLogger("litellm_messplus")
@@ -167,16 +169,29 @@ def _build_zoo(
 ) -> Zoo:
     refuse_wildcard(name)
     grouped: dict[str, list[Price]] = {}
+    arms: dict[str, tuple[str, Effort]] = {}
     for deployment in members(name, settings, model_list, groups):
-        price = deployment_price(deployment, settings).price
-        grouped.setdefault(candidate_of(deployment), []).append(price)
+        price, candidate = deployment_price(deployment, settings).price, candidate_of(deployment)
+        grouped.setdefault(candidate, []).append(price)
+        arms[candidate] = deployment["litellm_params"]["model"], effort(arm_of(deployment))
     prices = {candidate: average(prices) for candidate, prices in grouped.items()}
-    zoo = Zoo(name, settings, prices, groups=member_groups(name, model_list, groups))
+    anchor = _most_effort(prices, arms)
+    zoo = Zoo(name, settings, prices, anchor=anchor, groups=member_groups(name, model_list, groups))
     if len(prices) >= FEWEST or not may_wait:
         _check_candidates(zoo, model_list, may_wait)
     else:
         _check_waiting(name, settings)
     return zoo
+
+
+def _most_effort(prices: Mapping[str, Price], arms: Mapping[str, tuple[str, Effort]]) -> str | None:
+    """Return the arm with the most effort if all candidates of the highest price are arms of one
+    model, as they have the same price; None if not, or if two make the same effort."""
+    highest = prices.get(most_expensive(prices))
+    found = {name: arms[name] for name, price in prices.items() if price == highest}
+    most = [name for name, arm in found.items() if arm == max(found.values())]
+    is_one_model = len({model for model, _ in found.values()}) == 1
+    return most[0] if is_one_model and len(found) > len(most) == 1 else None
 
 
 def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool) -> None:
@@ -187,12 +202,15 @@ def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool
     if len(prices) < FEWEST:
         only = ", ".join(prices)
         raise ConfigurationError(
-            key, f"one candidate ({only})", "at least two different models behind the name"
+            key,
+            f"one candidate ({only})",
+            "at least two different models behind the name, or arms of one: deployments that "
+            f"differ in {' or '.join(PARAMETERS)}",
         )
     if settings.largest is not None and settings.largest not in prices and not may_wait:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
     _check_before(key, settings, befores(zoo), may_wait)
-    if settings.largest is None and len(set(prices.values())) == 1:
+    if not zoo.has_anchor and len(set(prices.values())) == 1:
         raise ConfigurationError(
             f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)
         )

@@ -103,7 +103,8 @@ def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
 
     LiteLLM's view of the entry has zero for a missing price, and its router gives every served
     model an entry, mostly without a price; so the entry itself is read. Only the names in the view
-    are kept: LiteLLM charges by no others.
+    are kept: LiteLLM charges by no others. The rates of the deployment's service tier replace the
+    usual ones.
     """
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
@@ -113,7 +114,10 @@ def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
     except Exception:  # a bare Exception for an unknown model
         return {}
     entry = litellm.model_cost.get(found["key"]) or {}
-    return {name: value for name, value in entry.items() if name in found}
+    rates = {name: value for name, value in entry.items() if name in found}
+    suffix = f"_{params.get('service_tier')}"
+    tier = {name: value for name, value in rates.items() if name.endswith(suffix)}
+    return rates | {name.removesuffix(suffix): value for name, value in tier.items()}
 
 
 def _provider(deployment: Deployment) -> str | None:

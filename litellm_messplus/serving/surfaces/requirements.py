@@ -4,11 +4,12 @@ Clients may send anything, so nothing here fails: what cannot be read requires n
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from litellm_messplus.serving.surfaces.conversation import IMAGES, attached_parts
+from litellm_messplus.serving.surfaces.parameters import Values, read_parameters
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 
 
@@ -33,23 +34,27 @@ MODALITIES = frozenset({Capability.IMAGE, Capability.AUDIO, Capability.VIDEO, Ca
 class Requirements:
     """The requirements of one request. ``answer_tokens`` is the most tokens of an answer, 0 without
     a limit; ``region`` is the one that the key allows; ``has_answer_format`` is set if the chat
-    requests a format of any kind."""
+    requests a format of any kind. ``sets`` are the parameters that make an arm, as the request sets
+    them itself."""
 
     capabilities: frozenset[Capability] = frozenset()
     answer_tokens: int = 0
     region: str | None = None
     has_answer_format: bool = False
+    sets: Values = field(default_factory=dict)
 
     @property
     def are_words_alone(self) -> bool:
-        """Whether nothing is required that a model could lack, except context length."""
+        """Whether nothing is required that a model could lack, except context length and what an
+        arm may contradict."""
         return not (self.capabilities or self.region is not None or self.has_answer_format)
 
 
 def read_requirements(request: IncomingRequest) -> Requirements:
     """Read the requirements of a request."""
     if request.plain is not None:
-        return Requirements(answer_tokens=_answer_tokens(request))
+        own = read_parameters(request.kwargs)
+        return Requirements(answer_tokens=_answer_tokens(request), sets=own)
     given = request.kwargs
     region = given.get("allowed_model_region")
     return Requirements(
@@ -57,6 +62,7 @@ def read_requirements(request: IncomingRequest) -> Requirements:
         _answer_tokens(request),
         None if region is None else str(region),
         given.get("response_format") is not None,
+        read_parameters(given),
     )
 
 

@@ -52,6 +52,30 @@ def test_deployments_of_one_model_are_one_candidate_at_their_mean_price() -> Non
     assert zoo.prices == {SMALL: Price(2.0, 4.0), LARGE: Price(10.0, 20.0)}
 
 
+EFFORTS = [deployment(SMALL, params={"reasoning_effort": each}) for each in ("high", "low")]
+
+
+def test_deployments_that_set_other_parameters_are_arms_and_the_others_replicas() -> None:
+    zoo = build(*EFFORTS, deployment(SMALL, params={"reasoning_effort": "low", "timeout": 9}))
+    assert zoo.candidates == (f"{SMALL}, high effort", f"{SMALL}, low effort")
+
+
+def test_of_arms_at_one_price_the_one_of_most_effort_is_the_largest() -> None:
+    assert build(*reversed(EFFORTS)).largest == f"{SMALL}, high effort"
+    assert build(*EFFORTS, deployment(LARGE, prices=(5.0, 5.0))).largest == LARGE
+    assert build(*EFFORTS, largest=f"{SMALL}, low effort").largest == f"{SMALL}, low effort"
+
+
+def test_arms_of_different_models_are_not_compared_by_effort() -> None:
+    other = deployment(LARGE, params={"reasoning_effort": "low"})
+    assert refusal(EFFORTS[0], other).key == "messplus.zoos.llama.largest"
+
+
+def test_arms_of_equal_effort_must_name_the_largest() -> None:
+    samples = [deployment(SMALL, params={"extra_body": {"samples": each}}) for each in (1, 5)]
+    assert refusal(*samples).key == "messplus.zoos.llama.largest"
+
+
 def test_a_candidate_may_be_named_to_join_or_part_replicas() -> None:
     zoo = build(
         deployment("hosted_vllm/a", messplus={"candidate": "mine"}),
@@ -116,7 +140,8 @@ def test_a_zoo_of_one_candidate_is_refused_however_many_replicas_it_has() -> Non
     error = refusal(deployment(SMALL), deployment(SMALL))
     assert error.key == "messplus.zoos.llama"
     assert SMALL in str(error.given)
-    assert error.allowed == "at least two different models behind the name"
+    assert "at least two different models behind the name, or arms of one" in error.allowed
+    assert "reasoning_effort" in error.allowed
 
 
 def test_a_zoo_without_deployments_names_the_groups_there_are() -> None:

@@ -46,7 +46,7 @@ def litellms(used: Usage) -> litellm.Usage:
     )
 
 
-def charged(model: str, provider: str, used: Usage) -> float:
+def charged(model: str, provider: str, used: Usage, **given: Any) -> float:
     prompt, completion = litellm.cost_per_token(
         model=model,
         custom_llm_provider=provider,
@@ -55,6 +55,7 @@ def charged(model: str, provider: str, used: Usage) -> float:
         completion_tokens=used.completion_tokens,
         response_time_ms=2000.0,
         call_type="acompletion",
+        **given,
     )
     return float(prompt + completion)
 
@@ -132,6 +133,23 @@ def test_any_usage_costs_to_the_digit_what_litellm_says_of_the_answer(
     said = litellm.completion_cost(completion_response=answer, model=model)
     assert read_usage(answer.usage) == used
     assert price.of_usage(used) == pytest.approx(said, rel=1e-12)
+
+
+@pytest.mark.parametrize("tier", ["flex", "priority"])
+def test_a_call_at_a_service_tier_costs_what_litellm_charges_for_it(tier: str) -> None:
+    models = [
+        name
+        for name, entry in litellm.model_cost.items()
+        if entry.get("litellm_provider") == "openai" and entry.get("mode") == "chat"
+        if entry.get(f"input_cost_per_token_{tier}")
+    ]
+    assert "gpt-5-mini" in models
+    for model in models:
+        price = public_dollars({"litellm_params": {"model": model, "service_tier": tier}})
+        assert price is not None
+        for used in USAGES[:2]:
+            said = charged(model, "openai", used, service_tier=tier)
+            assert price.of_usage(used) == pytest.approx(said, rel=1e-12), model
 
 
 def test_a_tier_begins_above_its_limit_except_at_xai() -> None:
