@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from litellm_messplus.conversations.rule import CountedAs, LinePlace
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Reason
@@ -239,10 +240,16 @@ class RequestRecord:
 class CallRecord:
     """One model invoked for a request, when it has ended."""
 
-    call_id: str = public("The request's id, a dot, a number.", size=80)
+    call_id: str = public(
+        "The request's id, a dot, a number; `first` in its place if it was replaced.", size=80
+    )
     request_id: str = public("The request it was made for.", size=64, index=True)
     ended_at: datetime = public("When it ended, UTC.")
-    role: CallRole = public("`served` (the user saw it) or `exploration`.", size=16)
+    role: CallRole = public(
+        "`served` (the user saw it), `exploration`, or `replaced`: it was answered first, and "
+        "another model was called because of how the answer looks.",
+        size=16,
+    )
     status: CallStatus = public("`success` or `failure`.", size=16)
     candidate: str | None = public("The candidate; NULL if a fallback outside the zoo served.")
     deployment_id: str | None = public("LiteLLM's id of the deployment.", default=None)
@@ -275,26 +282,21 @@ class CallRecord:
     answer: str | None = public(
         "The answer's text, where `store_text` is on.", size=UNBOUNDED, words=always, default=None
     )
-
-
-LONGEST_ERROR = 2000
-"""The most characters of an error that are logged."""
-REFUSALS = frozenset({400, 413, 422})
-"""The HTTP statuses of a request that is itself at fault: malformed, too long, or against the
-provider's policy."""
-REFUSED = "refused with "
-
-
-def error_words(error: BaseException) -> str:
-    """Format an error for the log, with a prefix if the request itself was refused."""
-    status = getattr(error, "status_code", None)
-    refused = f"{REFUSED}{status}: " if status in REFUSALS else ""
-    return f"{refused}{type(error).__name__}: {error}"[:LONGEST_ERROR]
-
-
-def is_refusal(words: str | None) -> bool:
-    """Tell whether a logged error is of a request that was itself refused."""
-    return words is not None and words.startswith(REFUSED)
+    answer_surface: AnswerSurface | None = column(
+        "Numbers read directly off the answer (length, form, hedges, how it ends, ...): "
+        "little-endian float32; NULL for an answer of LiteLLM's cache.",
+        default=None,
+    )
+    answer_version: str | None = public(
+        "Version of what the answer's numbers mean.", size=64, default=None
+    )
+    prompt_said: float | None = public(
+        "Satisfaction that the prompt predicted, where the answer was read to keep or replace it.",
+        default=None,
+    )
+    answer_said: float | None = public(
+        "Satisfaction that the prompt and the answer predicted together.", default=None
+    )
 
 
 def _is_by_judge(label: Any) -> bool:
@@ -426,6 +428,11 @@ def served_call_id(request_id: str) -> str:
 def exploration_call_id(request_id: str, number: int) -> str:
     """Return the id of the ``number``-th exploration call of a request, counted from 1."""
     return f"{request_id}.{number}"
+
+
+def replaced_call_id(request_id: str) -> str:
+    """Return the id of the call that answered first, if its answer was replaced."""
+    return f"{request_id}.first"
 
 
 def request_of(call_id: str) -> str:

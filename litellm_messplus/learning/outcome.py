@@ -90,7 +90,10 @@ class Outcome:
     failure: str | None = column("What failed; NULL if nothing did, or if unknown.", size=16)
     is_cache_hit: bool | None = column("Whether LiteLLM's cache answered.")
     seconds: float | None = column("How long the served call took.")
-    served_cost: float | None = column("What the served call cost: measured, else as logged.")
+    served_cost: float | None = column(
+        "What serving cost: the served call, and one whose answer was replaced; measured, else as "
+        "logged."
+    )
     cost_largest: float | None = column("What the largest candidate alone would have cost.")
     is_measured: bool = column("Whether the energy of the served call was measured.")
     is_labelled: bool = column("Whether the served call has a label, counting or not.")
@@ -110,9 +113,15 @@ def outcome(
     """Compute the outcome of a request. ``measured`` is the cost of calls by measured energy,
     ``said`` the verdicts from ``labels``, ``judging_cost`` the cost of judging its answers."""
     served = next((call for call in calls if call["role"] == CallRole.SERVED), None)
+    replaced = [call for call in calls if call["role"] == CallRole.REPLACED]
     unseen = explored(request, calls)
-    exploration_cost = sum(cost for call in unseen if (cost := cost_of(call, measured)) is not None)
-    served_cost = None if served is None else cost_of(served, measured)
+    serving_costs = [cost_of(call, measured) for call in (served, *replaced) if call is not None]
+    serving_cost, is_priced = (
+        _known(serving_costs),
+        served is not None and None not in serving_costs,
+    )
+    exploration_cost = _known([cost_of(call, measured) for call in unseen])
+    others = (*replaced, *unseen)
     call_id = served_call_id(request["request_id"])
     verdict = said.get(call_id)
     at = in_utc(request["created_at"])
@@ -133,15 +142,15 @@ def outcome(
         encode_joules=request["encode_joules"],
         exploration_cost=exploration_cost,
         judging_cost=judging_cost,
-        cost=(served_cost or 0.0) + exploration_cost,
+        cost=serving_cost + exploration_cost,
         unstated=sum(succeeded(call) and call["cost"] is None for call in calls),
         served=served["candidate"] if served else None,
         status=served["status"] if served else None,
         failure=served["failure"] if served else None,
         is_cache_hit=served["is_cache_hit"] if served else None,
         seconds=served["seconds"] if served else None,
-        served_cost=served_cost,
-        cost_largest=None if served is None else _of_largest(request, served, unseen, measured),
+        served_cost=serving_cost if is_priced else None,
+        cost_largest=None if served is None else _of_largest(request, served, others, measured),
         is_measured=served is not None and served["call_id"] in measured,
         is_labelled=any(label.call_id == call_id for label in labels),
         satisfaction=None if verdict is None else verdict.value,
@@ -164,6 +173,10 @@ def cost_of(call: Row, measured: Mapping[str, float | None]) -> float | None:
     return cost
 
 
+def _known(costs: Sequence[float | None]) -> float:
+    return sum([cost for cost in costs if cost is not None])
+
+
 def in_utc(moment: datetime) -> datetime:
     """Return the moment in UTC: a request counts on the UTC day on which it was decided."""
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
@@ -175,7 +188,7 @@ def succeeded(call: Row) -> bool:
 
 
 def _of_largest(
-    request: Row, served: Row, unseen: Sequence[Row], measured: Mapping[str, float | None]
+    request: Row, served: Row, others: Sequence[Row], measured: Mapping[str, float | None]
 ) -> float | None:
     """Compute the cost of the largest alone: its actual cost if it was called, else its
     estimate."""
@@ -184,7 +197,7 @@ def _of_largest(
         return stated
     if served["candidate"] == request["largest"]:
         return cost_of(served, measured)
-    costs = (cost_of(call, measured) for call in unseen if call["candidate"] == request["largest"])
+    costs = (cost_of(call, measured) for call in others if call["candidate"] == request["largest"])
     known = [cost for cost in costs if cost is not None]
     estimated: float | None = request["estimated_cost_largest"]
     return max(known) if known else estimated

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.change import ChangeTest
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.prompt import Prompt, projection
@@ -171,6 +172,13 @@ class Mark(NamedTuple):
     def less(self, label: Label) -> Label:
         """Return the label as the mean counts it."""
         return Label(label.value - self.added, label.weight)
+
+
+class Before(NamedTuple):
+    """The answer of another candidate to the same request, read before this one was given."""
+
+    candidate: str
+    answer: AnswerSurface
 
 
 class Predictor:

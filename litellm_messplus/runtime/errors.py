@@ -81,3 +81,20 @@ def end_process(reason: str) -> NoReturn:
     print(f"\nmessplus: {reason}\n", file=sys.stderr)
     sys.stderr.flush()
     os._exit(1)
+
+
+# The error of a call, as it is logged.
+
+LONGEST_ERROR = 2000
+"""The most characters of an error that are logged."""
+REFUSALS = frozenset({400, 413, 422})
+"""The HTTP statuses of a request that is itself at fault: malformed, too long, or against the
+provider's policy."""
+REFUSED = "refused with "
+
+
+def error_words(error: BaseException) -> str:
+    """Format an error for the log, with a prefix if the request itself was refused."""
+    status = getattr(error, "status_code", None)
+    refused = f"{REFUSED}{status}: " if status in REFUSALS else ""
+    return f"{refused}{type(error).__name__}: {error}"[:LONGEST_ERROR]

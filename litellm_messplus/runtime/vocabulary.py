@@ -34,6 +34,9 @@ class CallRole(StrEnum):
 
     SERVED = "served"
     EXPLORATION = "exploration"
+    REPLACED = "replaced"
+    """It answered first, and another model was called because of how the answer looks: the user
+    did not see it."""
 
 
 class CallStatus(StrEnum):

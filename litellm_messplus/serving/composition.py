@@ -178,7 +178,8 @@ class Parts:
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         meter = Meter(Zoos(self.engines), index.prices, self.counters)
-        return CallSink(meter, self.journal, self._energy, self._desk, self.gates, self._holds)
+        listening = (self.journal, self._energy, self._desk, self.gates, self._holds)
+        return CallSink(meter, *listening, self.counters)
 
     def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
         arrivals = self.journal.arrivals

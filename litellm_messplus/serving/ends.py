@@ -13,14 +13,14 @@ from fastapi import HTTPException
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.records import (
-    REFUSALS,
     CallRecord,
     RequestRecord,
-    error_words,
     served_call_id,
 )
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import REFUSALS, error_words
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, Failure
 from litellm_messplus.serving.deployments.gates import Gates, Needs
 from litellm_messplus.serving.deployments.index import DeploymentIndex
@@ -107,7 +107,9 @@ class CallSink:
         desk: LabelDesk,
         gates: Gates,
         holds: Holds,
+        counters: Counters,
     ) -> None:
+        self._counters = counters
         self._holds = holds
         self._meter = meter
         self._journal = journal
@@ -118,7 +120,7 @@ class CallSink:
     def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
         """Notify all parts and return the logged record. ``asked`` is None if no source judges."""
         factor = self._energy.price_factor(end.author.deployment_id or "")
-        call = call_record(record, end, self._meter, factor)
+        call = call_record(record, end, self._meter, factor, self._looks(record, end.said))
         self._journal.write(call)
         self._energy.ended(record.zoo, call)
         if end.said is not None and not end.said.is_cache_hit:
@@ -129,6 +131,16 @@ class CallSink:
         if asked is not None:
             self._desk.ended(judged_call(asked, record, call, response))
         return call
+
+    def _looks(self, record: RequestRecord, said: Said | None) -> AnswerSurface | None:
+        """Read what a new answer looks like; None if that fails, which is counted."""
+        if said is None or said.is_cache_hit:
+            return None
+        try:
+            return SURFACES[record.asker.call_type].looks(said.response)
+        except Exception:
+            self._counters.failure("answers_unread", "an answer's surface was not read")
+            return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note the deployment whose answer goes to the client, before the call has ended."""
@@ -145,8 +157,10 @@ def call_record(
     end: CallEnd,
     meter: Meter,
     price_factor: float = 1.0,
+    looks: AnswerSurface | None = None,
 ) -> CallRecord:
-    """Build the record of a call, attributed to the author of the answer."""
+    """Build the record of a call, attributed to the author of the answer; ``looks`` is the answer's
+    surface."""
     author, said = end.author, end.said
     metered = UNMETERED
     if said is not None:
@@ -176,6 +190,8 @@ def call_record(
         error=None if end.error is None else error_words(end.error),
         answer=None if said is None else said.reading.answer,
         failure=end.failure,
+        answer_surface=looks,
+        answer_version=None if looks is None else ANSWER_VERSION,
     )
 
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from litellm_messplus.costs.price import Price
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.predictor import Before
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.runtime.vocabulary import Change
@@ -16,7 +18,9 @@ from litellm_messplus.state.verdict import Given
 class Example:
     """An example to learn from: the features of a prompt, with the encoder that made them, None if
     they came too late for the decision; and its surface, None if none was logged. A forced one,
-    which no other candidate could have taken, does not measure the value of a choice."""
+    which no other candidate could have taken, does not measure the value of a choice. ``answer`` is
+    the surface of the candidate's answer, ``before`` another's answer to the same request that was
+    read first; None if there is none, or none was logged."""
 
     request_id: str
     encoder: str
@@ -25,6 +29,8 @@ class Example:
     is_exploration: bool
     surface: Surface | None = None
     is_forced: bool = False
+    answer: AnswerSurface | None = None
+    before: Before | None = None
 
     @property
     def prompt(self) -> Prompt:
@@ -96,7 +102,8 @@ class Settled:
     """A call ended. ``example`` is None if it failed, a model outside the zoo answered, or
     LiteLLM's cache repeated an answer; ``given`` are the earlier labels that stand: the newest of
     each source, none if the conversation's models have learned from them already. ``failed`` is set
-    if no answer came; ``limited`` is None for a level without limits in addition to alpha."""
+    if no answer came, ``is_replaced`` if the user got another one; ``limited`` is None for a level
+    without limits in addition to alpha."""
 
     position: int
     zoo: str
@@ -110,6 +117,7 @@ class Settled:
     seconds: float | None = None
     limited: LimitedCall | None = None
     failed: FailedCall | None = None
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ import numpy as np
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.prediction.encoder import Features
+from litellm_messplus.prediction.predictor import Before
 from litellm_messplus.prediction.surface import VERSION, Surface
 from litellm_messplus.records import (
     CallRecord,
@@ -46,7 +48,8 @@ from litellm_messplus.state.entries import (
 )
 from litellm_messplus.state.limits import expected_use, is_late
 from litellm_messplus.state.verdict import Given
-from litellm_messplus.store.rows import features_from_bytes, logged_surface
+from litellm_messplus.store.first_answers import Remembered, before_in, with_before
+from litellm_messplus.store.rows import features_from_bytes, logged_answer, logged_surface
 from litellm_messplus.store.standing import Courses, StandingLabels, given
 from litellm_messplus.store.tables import calls, candidate_events, labels, lessons, requests
 from litellm_messplus.switching.modes import Trial
@@ -117,7 +120,8 @@ async def _judged(
             standing.add(row.call_id, given(row))
         else:
             has_taught = row.status == CallStatus.SUCCESS and courses.have_taught(row)
-            entries.append(settled(row, row, row.position, () if has_taught else earlier))
+            given_before = () if has_taught else earlier
+            entries.append(settled(row, row, row.position, given_before, before_in(row)))
     return entries
 
 
@@ -132,6 +136,8 @@ def _facet(kind: type) -> list[Column[Any]]:
 
 PROMPT = ("encoder", "features", "surface", "surface_version", "is_exploration")
 """The columns of a request that make an example, in addition to the `Gated` facet."""
+ANSWER = ("answer_surface", "answer_version")
+"""The columns of a call that do."""
 
 
 def _decided_query(after: int, upto: int) -> Select[Any]:
@@ -163,10 +169,11 @@ def decided(request: Any, position: int) -> Decided:
 
 
 def _settled_query(after: int, upto: int) -> Select[Any]:
-    return (
+    query = (
         select(
             *_of(calls, "position", "call_id", "request_id", "role", "status", "is_cache_hit"),
             *_of(calls, "candidate", "prompt_tokens", "completion_tokens", "seconds", "cost"),
+            *_of(calls, *ANSWER),
             *_of(requests, "zoo", "service_level", "created_at", "limits", "prompt_characters"),
             *_of(requests, "alpha", "aim", "label_probability", *PROMPT),
             *_facet(Gated),
@@ -174,10 +181,18 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
         .join(requests, requests.c.request_id == calls.c.request_id)
         .where(calls.c.position > after, calls.c.position <= upto)
     )
+    return with_before(query, calls)
 
 
-def settled(call: Any, request: Any, position: int, earlier: tuple[Given, ...] = ()) -> Settled:
-    """Make the entry of a call and its request, from their records, or from both as one row."""
+def settled(
+    call: Any,
+    request: Any,
+    position: int,
+    earlier: tuple[Given, ...] = (),
+    before: Before | None = None,
+) -> Settled:
+    """Make the entry of a call and its request, from their records, or from both as one row;
+    ``before`` is the answer that came before the call's."""
     used = _is_new(call)
     return Settled(
         position=position,
@@ -187,11 +202,12 @@ def settled(call: Any, request: Any, position: int, earlier: tuple[Given, ...] =
         prompt_characters=request.prompt_characters,
         prompt_tokens=call.prompt_tokens if used else None,
         completion_tokens=call.completion_tokens if used else None,
-        example=_example(call.candidate, request) if used else None,
+        example=_example(call.candidate, request, _answer(call), before) if used else None,
         given=earlier,
         seconds=call.seconds if used else None,
         limited=None if request.limits is None else _limited(call, request),
         failed=_failed(call, request) if call.status == CallStatus.FAILURE else None,
+        is_replaced=call.role == CallRole.REPLACED,
     )
 
 
@@ -230,11 +246,11 @@ def _is_new(call: Any) -> bool:
 def _label_query(after: int, upto: int) -> Select[Any]:
     """Query labels, each with its call if that had ended before the label."""
     ended = and_(calls.c.call_id == labels.c.call_id, calls.c.position < labels.c.position)
-    return (
+    query = (
         select(
             *_of(labels, "position", "kind", "source", "value", "weight", "probability"),
             *_of(labels, "call_id", "request_id"),
-            *_of(calls, "role", "status", "is_cache_hit", "candidate"),
+            *_of(calls, "role", "status", "is_cache_hit", "candidate", *ANSWER),
             func.coalesce(requests.c.aim, requests.c.alpha).label("alpha"),
             *_of(requests, "zoo", "service_level", "label_probability", "chosen", *PROMPT),
             *_facet(Gated),
@@ -244,6 +260,7 @@ def _label_query(after: int, upto: int) -> Select[Any]:
         .outerjoin(calls, ended)
         .where(labels.c.position > after, labels.c.position <= upto)
     )
+    return with_before(query, labels)
 
 
 def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> Labelled:
@@ -253,6 +270,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
     trial, gated = rebuilt(Trial, found._mapping), _gated(found)
     sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
     author = found.candidate if _is_new(found) else None
+    answer = None if author is None else _answer(found)
     if author is None and shares and not is_failed:  # later turns had other models
         author = shares[0][0]
     return Labelled(
@@ -265,8 +283,8 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_served=is_served,
         given=sampled(given(found)),
         earlier=tuple(map(sampled, earlier)),
-        example=_example(author, found),
-        is_bought=found.label_probability is not None,
+        example=_example(author, found, answer, before_in(found)),
+        is_bought=found.label_probability is not None or found.role == CallRole.REPLACED,
         is_forced=gated is not None and gated.is_forced,
         of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
         shares=shares,
@@ -313,7 +331,12 @@ def _changed(found: Row[Any]) -> CandidateChanged:
     )
 
 
-def _example(candidate: str | None, request: Any) -> Example | None:
+def _example(
+    candidate: str | None,
+    request: Any,
+    answer: AnswerSurface | None,
+    before: Before | None,
+) -> Example | None:
     if candidate is None:
         return None
     gated = _gated(request)
@@ -325,6 +348,8 @@ def _example(candidate: str | None, request: Any) -> Example | None:
         is_exploration=bool(request.is_exploration),
         surface=_surface(request),
         is_forced=gated is not None and gated.is_forced,
+        answer=answer,
+        before=before,
     )
 
 
@@ -348,6 +373,12 @@ def _surface(found: Any) -> Surface | None:
     return logged_surface(found.surface, found.surface_version)
 
 
+def _answer(call: Any) -> AnswerSurface | None:
+    if isinstance(call.answer_surface, np.ndarray):
+        return call.answer_surface if call.answer_version == ANSWER_VERSION else None
+    return logged_answer(call.answer_surface, call.answer_version)
+
+
 # Entries of the records that this process wrote. Reading them back took the event loop nearly as
 # long as writing; it is skipped when the entries must equal those of `read_entries`, which a test
 # checks.
@@ -360,7 +391,7 @@ class RecentRequests:
     """Requests written by this process, and calls labelled by any process before they ended."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._requests: Bounded[str, RequestRecord] = Bounded(remembered)
+        self._requests: Bounded[str, Remembered] = Bounded(remembered)
         self._labelled_early: Bounded[str, None] = Bounded(remembered)
 
     def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
@@ -371,13 +402,16 @@ class RecentRequests:
         for position, record in enumerate(records, start=before + 1):
             match record:
                 case RequestRecord():
-                    self._requests[record.request_id] = record
+                    self._requests[record.request_id] = Remembered(record, {})
                     found.append(decided(record, position))
                 case CallRecord():
-                    request = self._requests.get(record.request_id)
-                    if request is None or record.call_id in self._labelled_early:
+                    known = self._requests.get(record.request_id)
+                    if known is None or record.call_id in self._labelled_early:
                         return None
-                    found.append(settled(record, request, position))
+                    found.append(
+                        settled(record, known.request, position, before=known.before(record))
+                    )
+                    known.ended(record)
                 case GradingRecord() | EnergyRecord():  # no part of the fold
                     continue
                 case _:
@@ -388,3 +422,7 @@ class RecentRequests:
         """Note an entry read from the log, of any process."""
         if isinstance(entry, Labelled) and entry.example is None:
             self._labelled_early[entry.call_id] = None
+        elif isinstance(entry, Settled):
+            known = self._requests.get(request_of(entry.call_id))
+            if known is not None:
+                known.saw(entry)

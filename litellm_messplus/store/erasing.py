@@ -26,7 +26,10 @@ ERASED = {
         **dict.fromkeys(("prefix", "session", "conversation_draw")),
         "litellm_call_id": requests.c.request_id,
     },
-    calls: dict.fromkeys(("response_id", "error", "answer")),
+    calls: {
+        **dict.fromkeys(("response_id", "error", "answer")),
+        **dict.fromkeys(("answer_surface", "answer_version")),
+    },
     labels: dict.fromkeys(("comment",)),
     gradings: dict.fromkeys(("error",)),
 }

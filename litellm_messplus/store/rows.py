@@ -31,6 +31,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from litellm_messplus.prediction.answer import ANSWER_NUMBERS, ANSWER_VERSION, AnswerSurface
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, Declared, by_type, columns_of, flat
@@ -180,6 +181,14 @@ def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
         return None
     numbers = features_from_bytes(data)
     return numbers if numbers.shape == (len(NUMBERS),) else None
+
+
+def logged_answer(data: bytes | None, version: str | None) -> AnswerSurface | None:
+    """Decode an answer's logged surface; None if there is none, or it is of another version."""
+    if data is None or version != ANSWER_VERSION:
+        return None
+    numbers = features_from_bytes(data)
+    return numbers if numbers.shape == (len(ANSWER_NUMBERS),) else None
 
 
 def storable(text: str) -> str:

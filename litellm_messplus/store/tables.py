@@ -166,7 +166,7 @@ call_sums = Table(
     *of_promise("the request"),
     key("candidate", String(255), "The candidate; empty for NULL."),
     key("model", String(255), "LiteLLM's name; empty for NULL."),
-    key("role", String(16), "`served` or `exploration`."),
+    key("role", String(16), "`served`, `exploration` or `replaced`."),
     required("calls", Integer, "Calls ended."),
     required("failures", Integer, "Those that failed."),
     optional("cost", Float, "What they cost, measured energy included; NULL if unknown."),
@@ -211,7 +211,7 @@ hourly_call_sums = Table(
     *of_promise("the request"),
     key("hour", Integer, "The hour of that day, UTC, from 0."),
     key("candidate", String(255), "The candidate; empty for NULL."),
-    key("role", String(16), "`served` or `exploration`."),
+    key("role", String(16), "`served`, `exploration` or `replaced`."),
     required("calls", Integer, "Calls ended."),
     required("failures", Integer, "Those that failed."),
     comment="Calls added up by hour, promise and model, written together with the log, for the "

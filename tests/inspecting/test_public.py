@@ -31,7 +31,7 @@ INSIDE = {
         *("features", "surface", "position", "key_hash", "prefix", "conversation_draw", "session"),
         "inputs",
     },
-    PublicCall: {"position"},
+    PublicCall: {"position", "answer_surface"},
     PublicLabel: {"position"},
     PublicOutcome: {
         "judging_cost",

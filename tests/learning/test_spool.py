@@ -81,7 +81,7 @@ async def test_two_workers_and_their_learner(either: AsyncEngine, other: AsyncEn
     """What each writes is logged in order, and both decide from the fold of the log."""
     here, there = Worker(either, name="a"), Worker(other, name="b")
     records = [(here, each) for each in traffic(20, prefix="a")]
-    records += [(there, each) for each in traffic(20, prefix="b")]
+    records += [(there, each) for each in traffic(20, prefix="b", replaces=True)]
     for name in "ab":
         await WorkerCounters(either, name).exchange({}, datetime.now(UTC))
     async with learning(either) as loop, here.running(), there.running():

@@ -269,7 +269,7 @@ async def test_an_entry_says_only_what_was_known_at_its_position(
 ) -> None:
     """Read while it grows, record by record, the log is the same as read in one piece later."""
     grown = []
-    for record in traffic(12, seed):
+    for record in traffic(12, seed, replaces=True):
         appended = await log.append(database, [record])
         grown += await read(database, appended.before, appended.last)
     assert grown == await read(database, 0, await log.head(database))

@@ -30,7 +30,8 @@ def batches(records: list[Record], seed: int) -> list[list[Record]]:
 async def test_entries_of_records_are_those_of_the_log(database: AsyncEngine, seed: int) -> None:
     """Over a log with labels before and after calls, second verdicts, failures and cache hits."""
     recent, known = RecentRequests(), 0
-    for batch in batches(traffic(12, seed, prefix=f"s{await log.head(database)}-"), seed):
+    records = traffic(12, seed, prefix=f"s{await log.head(database)}-", replaces=True)
+    for batch in batches(records, seed):
         appended = await log.append(database, batch)
         entries = recent.entries(batch, appended.before)
         read = [each async for each in read_entries(database, appended.before, appended.last)]

@@ -32,7 +32,7 @@ def by_the_hour(records: list[Record], begin: datetime = LONG_AGO) -> list[Recor
 
 def history(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> list[Record]:
     """As `traffic`, the requests an hour apart, from some weeks ago on."""
-    return by_the_hour(traffic(count, seed, prefix, zoo))
+    return by_the_hour(traffic(count, seed, prefix, zoo, replaces=True))
 
 
 async def snapshot_now(database: AsyncEngine, zoo: Zoo) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.prediction.answer import ANSWER_VERSION, Answer, read_answer
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
@@ -22,6 +23,7 @@ from litellm_messplus.records import (
     Record,
     RequestRecord,
     exploration_call_id,
+    replaced_call_id,
     served_call_id,
 )
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
@@ -213,6 +215,18 @@ def exploration_call(request_id: str = "r1", number: int = 1, **changed: Any) ->
     )
 
 
+def replaced_call(request_id: str = "r1", **changed: Any) -> CallRecord:
+    """The call that answered first, which the user did not see."""
+    first = {"call_id": replaced_call_id(request_id), "role": CallRole.REPLACED}
+    cheap = {"candidate": SMALL, "model": "openai/small", "cost": 1.0}
+    return served_call(request_id, **{**first, **cheap, "response_id": None, **changed})
+
+
+def looks(text: str) -> dict[str, Any]:
+    """The columns of a call that was answered with this text."""
+    return {"answer_surface": read_answer(Answer(text)), "answer_version": ANSWER_VERSION}
+
+
 def label(
     request_id: str = "r1", value: float = 1.0, number: int = 0, **changed: Any
 ) -> LabelRecord:
@@ -314,13 +328,16 @@ def failure_label(request_id: str = "r1", alpha: float = 0.6) -> Labelled:
     return replace(entry, given=said, is_failed=True)
 
 
-def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> list[Record]:
+def traffic(
+    count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo", *, replaces: bool = False
+) -> list[Record]:
     """A log of ``count`` requests with all that happens to them, in a likely order.
 
-    Explorations and plain requests, failures, cache hits, fallbacks outside the zoo; labels
-    before and after the call ended, second verdicts, none at all.
+    Explorations and plain requests, failures, cache hits, fallbacks outside the zoo; labels before
+    and after the call ended, second verdicts, none at all. If it ``replaces``, also answers that
+    were replaced, and explorations that ended first.
     """
-    random = Random(f"{seed}/{prefix}")
+    random, of_answers = Random(f"{seed}/{prefix}"), Random(f"answers/{seed}/{prefix}")
     numbers: Counter[str] = Counter()
     records: list[Record] = []
     for number in range(1, count + 1):
@@ -350,6 +367,7 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             status=CallStatus.FAILURE if random.random() < 0.1 else CallStatus.SUCCESS,
             completion_tokens=random.choice([None, random.randrange(500)]),
             is_cache_hit=random.random() < 0.1,
+            **_looks(of_answers),
         )
         verdicts = [
             label(
@@ -361,11 +379,21 @@ def traffic(count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo") -> l
             for again in range(random.choice([0, 1, 1, 2]))
         ]
         records.append(asked)
+        if replaces and of_answers.random() < 0.3:
+            records.append(replaced_call(request_id, **_looks(of_answers)))
         tail: list[Record] = [call, *verdicts]
         if verdicts and random.random() < 0.3:  # the client was faster than the log event
             tail[0], tail[1] = tail[1], tail[0]
         records += tail
         if explores:
-            records.append(exploration_call(request_id, 1))
+            unseen = exploration_call(request_id, 1, **_looks(of_answers))
+            is_first = replaces and of_answers.random() < 0.5
+            records.insert(len(records) - is_first * len(tail), unseen)
             records.append(label(request_id, random.choice([0.0, 1.0]), 1))
     return records
+
+
+def _looks(random: Random) -> dict[str, Any]:
+    """Of this version, of an earlier one, or not read."""
+    read = looks("x" * random.randrange(100))
+    return random.choice([read, read, {**read, "answer_version": "answer-0"}, {}])

@@ -35,9 +35,11 @@ async def read(database: AsyncEngine, after: int, upto: int) -> list[dict[str, A
 def comparable(entry: Entry) -> dict[str, Any]:
     plain = asdict(entry)
     example = plain.get("example") or {}
-    for name in ("features", "surface"):
+    for name in ("features", "surface", "answer"):
         if example.get(name) is not None:
             example[name] = example[name].tobytes()
+    if example.get("before") is not None:
+        example["before"] = (example["before"].candidate, example["before"].answer.tobytes())
     return {"kind": type(entry).__name__, **plain}
 
 

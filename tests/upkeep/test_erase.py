@@ -19,11 +19,12 @@ from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import erasing, log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.rows import features_to_bytes
 from litellm_messplus.store.snapshots import base_positions
 from litellm_messplus.store.tables import requests, snapshots
 from litellm_messplus.upkeep.erase import Owner, dry_run, erase
 from tests.support.aged_log import HOUR, LONG_AGO, TODAY, history, snapshot_now, state_of
-from tests.support.builders import build_engine, label, request, served_call, with_columns
+from tests.support.builders import build_engine, label, looks, request, served_call, with_columns
 from tests.support.folding import bits, fold_all
 from tests.support.summing import assert_projections_are_the_logs
 
@@ -58,6 +59,7 @@ def hers(records: Sequence[Record], every: int = 3) -> list[Record]:
                 record = replace(
                     record, answer="her answer", error="her error", response_id="her response"
                 )
+                record = replace(record, **looks("So, (sorry): 1 + 1 = 2."))
             case LabelRecord(request_id=request_id) if request_id in own:
                 record = replace(record, comment="her comment")
         found.append(record)
@@ -93,6 +95,7 @@ async def test_nothing_that_says_whose_they_are_or_what_was_in_them_is_left_in_t
     written = bytes_of(database)
     for words in (HASH, ALIAS, USER, END_USER, "session of r", "prefix of r", *WORDS):
         assert words.encode() not in written, words
+    assert features_to_bytes(looks("So, (sorry): 1 + 1 = 2.")["answer_surface"]) not in written
     own = [row for row in await rows(database) if row["key_hash"] is None]
     assert {(row["features"], row["surface"]) for row in own} == {(None, None)}
 

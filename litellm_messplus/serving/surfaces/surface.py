@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from litellm_messplus.labels.source import Answer
+from litellm_messplus.labels.source import Answer, Finish
+from litellm_messplus.prediction import answer
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.serving.surfaces import answers
 
 PLAIN_METADATA, OWN_METADATA = "metadata", "litellm_metadata"
@@ -56,6 +58,13 @@ class Surface:
     def parameters(self) -> tuple[str, ...]:
         """The arguments that constrain the answer."""
         return (*self.tools, *self.choices, *self.formats)
+
+    def looks(self, response: object) -> AnswerSurface:
+        """Read the numbers of an answer. A refusal in a field of its own is its text."""
+        said = self.said(response)
+        was_cut = said.finish is Finish.LENGTH
+        text = said.text or said.refusal or ""
+        return answer.read_answer(answer.Answer(text, len(said.tool_calls), was_cut))
 
     @property
     def has_client_metadata(self) -> bool:

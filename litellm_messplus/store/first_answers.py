@@ -1,0 +1,87 @@
+"""The answer that came before another one to the same request: what it looked like.
+
+A model that is asked after an answer was read, or unseen by the user, answers a prompt of which one
+more thing is known: how another model answered it. Two joins along the primary key of calls read
+it with the entries; the requests that this process wrote have it in memory.
+"""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, Table, and_, case
+
+from litellm_messplus.prediction.answer import ANSWER_VERSION
+from litellm_messplus.prediction.predictor import Before
+from litellm_messplus.records import CallRecord, RequestRecord, replaced_call_id, served_call_id
+from litellm_messplus.runtime.vocabulary import CallRole
+from litellm_messplus.state.entries import Settled
+from litellm_messplus.store.rows import logged_answer
+from litellm_messplus.store.tables import calls
+
+FIRST, SHOWN = calls.alias("first_calls"), calls.alias("shown_calls")
+"""The call whose answer was replaced, and the one that the user saw."""
+_COLUMNS = ("candidate", "answer_surface", "answer_version")
+
+
+def with_before(query: Select[Any], own: Table) -> Select[Any]:
+    """Add the answer that came before to a query of calls, or of labels joined with theirs; ``own``
+    is the table whose positions count."""
+    request_id, position = own.c.request_id, own.c.position
+    is_first = and_(
+        FIRST.c.call_id == request_id.concat(replaced_call_id("")),
+        FIRST.c.call_id != own.c.call_id,
+        FIRST.c.position < position,
+    )
+    is_shown = and_(
+        calls.c.role == CallRole.EXPLORATION,
+        SHOWN.c.call_id == request_id.concat(served_call_id("")),
+        SHOWN.c.position < position,
+    )
+    was_replaced = FIRST.c.call_id.is_not(None)
+    columns = (
+        case((was_replaced, FIRST.c[name]), else_=SHOWN.c[name]).label(f"before_{name}")
+        for name in _COLUMNS
+    )
+    return query.add_columns(*columns).outerjoin(FIRST, is_first).outerjoin(SHOWN, is_shown)
+
+
+def before_in(row: Any) -> Before | None:
+    """Read from a row of such a query the answer that came before; None without one."""
+    answer = logged_answer(row.before_answer_surface, row.before_answer_version)
+    return None if answer is None else _before(row.before_candidate, answer)
+
+
+def _before(candidate: str | None, answer: Any) -> Before | None:
+    return None if candidate is None else Before(candidate, answer)
+
+
+class Remembered(NamedTuple):
+    """A request of this process, and the answers to it that others may come after, by the ids of
+    their calls: None for one that was not read."""
+
+    request: RequestRecord
+    answers: dict[str, Before | None]
+
+    def before(self, call: CallRecord) -> Before | None:
+        """Return the answer that came before this call's."""
+        request_id = self.request.request_id
+        first = replaced_call_id(request_id)
+        if first in self.answers:
+            return None if call.call_id == first else self.answers[first]
+        is_unseen = call.role is CallRole.EXPLORATION
+        return self.answers.get(served_call_id(request_id)) if is_unseen else None
+
+    def ended(self, call: CallRecord) -> None:
+        """Note the answer of a call."""
+        is_known = call.answer_version == ANSWER_VERSION and call.answer_surface is not None
+        answer = _before(call.candidate, call.answer_surface) if is_known else None
+        self._note(call.call_id, answer)
+
+    def saw(self, entry: Settled) -> None:
+        """Note the answer of a call read from the log."""
+        answer = None if entry.example is None else entry.example.answer
+        self._note(entry.call_id, None if answer is None else _before(entry.candidate, answer))
+
+    def _note(self, call_id: str, answer: Before | None) -> None:
+        request_id = self.request.request_id
+        if call_id in (replaced_call_id(request_id), served_call_id(request_id)):
+            self.answers[call_id] = answer
