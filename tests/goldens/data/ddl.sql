@@ -155,7 +155,7 @@ CREATE TABLE calls (
 	error TEXT, 
 	answer TEXT, 
 	written_tokens INTEGER, 
-	failure VARCHAR(16), 
+	failure VARCHAR(16), answer_surface BLOB, answer_version VARCHAR(64), prompt_said FLOAT, answer_said FLOAT, 
 	PRIMARY KEY (call_id), 
 	UNIQUE (position)
 )
