@@ -1,5 +1,6 @@
 """From the proxy's parsed configuration to checked settings."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -60,10 +61,43 @@ def load_settings(config: Mapping[str, object]) -> MessplusSettings:
     section = config.get(SECTION)
     if not isinstance(section, Mapping):
         raise _no_section(config)
+    section = _renamed(section)
     try:
         return MessplusSettings.model_validate(section)
     except ValidationError as error:
         raise _first_problem(error, section) from error
+
+
+Key = tuple[str, ...]
+DEPRECATED: Mapping[Key, str] = {}
+"""Settings under the names of the minor version before, `*` standing for names that operators give,
+and what to write. They are honoured until the next minor version, which moves them to `FORMER`."""
+
+logger = logging.getLogger("litellm_messplus")
+
+
+def _renamed(section: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
+    """Return a section with deprecated settings under their new names, each with a warning. Raises
+    ConfigurationError where a setting is given under both names."""
+    found: dict[str, Any] = {}
+    for name, value in section.items():
+        key = (*above, str(name))
+        new = next((new for old, new in DEPRECATED.items() if _is_of(key, old)), None)
+        if new is not None:
+            shown = ".".join([SECTION, *key])
+            if new in section:
+                raise ConfigurationError(shown, value, f"`{new}` alone, which took its place")
+            logger.warning(
+                "%s: write `%s`; the next minor version refuses the old name", shown, new
+            )
+        found[new or name] = _renamed(value, key) if isinstance(value, Mapping) else value
+    return found
+
+
+def _is_of(key: Key, pattern: Key) -> bool:
+    """Tell whether a key is one that the pattern stands for."""
+    pairs = zip(key, pattern, strict=False)
+    return len(key) == len(pattern) and all(wild in ("*", name) for name, wild in pairs)
 
 
 def _no_section(config: Mapping[str, object]) -> ConfigurationError:

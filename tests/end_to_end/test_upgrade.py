@@ -2,8 +2,6 @@
 start on it at once, one migrates, and both serve on what was learned."""
 
 import json
-import sqlite3
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,26 +10,36 @@ import pytest
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import Engine, create_engine, make_url
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.store import schema
+from tests.support.both_databases import either_url, server
 from tests.support.patience import until
 from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
 
+__all__ = ["either_url", "server"]
+
 FIRST = "0001"
 BEFORE = 6
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+"""What opens a database outside of an event loop; psycopg comes with LiteLLM's proxy."""
 
 
-def as_the_first_release_left_it(path: Path) -> None:
+def opened(url: str) -> Engine:
+    parts = make_url(url)
+    return create_engine(parts.set(drivername=DRIVERS[parts.get_backend_name()]))
+
+
+def as_the_first_release_left_it(url: str) -> None:
     """Take every later migration back, and what it noted: the tables are then those of the first
     release, and the history in them that of a real proxy."""
     scripts = list(ScriptDirectory.from_config(schema.migrations_config()).walk_revisions())
-    engine = create_engine(f"sqlite:///{path}")
+    engine = opened(url)
     with engine.begin() as connection, Operations.context(MigrationContext.configure(connection)):
         for script in scripts:
             if script.revision != FIRST:
@@ -61,22 +69,25 @@ def messplus(*arguments: str) -> str:
     return result.output
 
 
-def rows(path: Path, query: str) -> list[Any]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute(query).fetchall()
+def rows(url: str, query: str) -> list[tuple[Any, ...]]:
+    engine = opened(url)
+    with engine.connect() as connection:
+        found = [tuple(row) for row in connection.exec_driver_sql(query)]
+    engine.dispose()
+    return found
 
 
 def test_two_workers_upgrade_it_and_serve_on_what_it_knows(
-    upstream: Upstream, tmp_path: Path
+    upstream: Upstream, tmp_path: Path, either_url: str
 ) -> None:
     config = zoo_config(upstream.url, tmp_path, zoo={"alpha": 0.7})
-    database = tmp_path / "messplus.db"
+    config["messplus"]["database"] = either_url
     old = Proxy(config, tmp_path).start()
     with old.client() as client:
         answers = [ask(client, f"question {number}") for number in range(BEFORE)]
         assert {satisfied(client, answer) for answer in answers[:-1]} == {"counted"}
     old.stop()
-    as_the_first_release_left_it(database)
+    as_the_first_release_left_it(either_url)
     checked = messplus("check", "--config", str(tmp_path / "config.yaml"))
     assert f"the start migrates the database from {FIRST}" in checked
 
@@ -99,8 +110,8 @@ def test_two_workers_upgrade_it_and_serve_on_what_it_knows(
         for worker in workers:
             worker.stop()
 
-    revisions = [row[0] for row in rows(database, "SELECT revision FROM schema_history")]
+    revisions = [row[0] for row in rows(either_url, "SELECT revision FROM schema_history")]
     assert sorted(revisions) == sorted(schema.digests())
-    assert rows(database, "SELECT COUNT(*) FROM requests") == [(BEFORE + len(workers),)]
+    assert rows(either_url, "SELECT COUNT(*) FROM requests") == [(BEFORE + len(workers),)]
     verified = messplus("verify", "--config", str(tmp_path / "config.yaml"), "--json")
     assert json.loads(verified)["is_sound"]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.settings_tables import every_setting
 from litellm_messplus.runtime.errors import ConfigurationError
-from litellm_messplus.settings.load import FORMER, load_settings
+from litellm_messplus.settings.load import DEPRECATED, FORMER, load_settings
 from litellm_messplus.settings.promise import READ_BY, Promise
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
@@ -290,6 +290,50 @@ def test_a_setting_of_the_past_is_refused_with_what_says_it_now(
 def test_no_setting_that_there_is_is_one_of_the_past() -> None:
     for key in (each.key for each in every_setting()):
         assert not any(f".{key}".endswith(f".{former}") for former in FORMER)
+
+
+RENAMED = {("zoos", "*", "confidence_wanted"): "confidence", ("writes_every",): "flush_seconds"}
+
+
+def test_a_deprecated_setting_is_honoured_with_a_line_that_says_what_to_write(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("litellm_messplus.settings.load.DEPRECATED", RENAMED)
+    settings = load({"confidence_wanted": 0.95}, writes_every=2.0)
+
+    assert settings.zoos["llama"].confidence == 0.95
+    assert settings.flush_seconds == 2.0
+    assert [record.getMessage() for record in caplog.records] == [
+        "messplus.zoos.llama.confidence_wanted: write `confidence`; the next minor version refuses "
+        "the old name",
+        "messplus.writes_every: write `flush_seconds`; the next minor version refuses the old name",
+    ]
+
+
+def test_a_setting_under_its_old_and_its_new_name_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("litellm_messplus.settings.load.DEPRECATED", RENAMED)
+    error = refusal_of({"confidence_wanted": 0.95, "confidence": 0.9})
+
+    assert error.key == "messplus.zoos.llama.confidence_wanted"
+    assert error.allowed == "`confidence` alone, which took its place"
+
+
+def test_a_name_that_an_operator_gives_is_never_taken_for_a_deprecated_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("litellm_messplus.settings.load.DEPRECATED", RENAMED)
+    section = {"zoos": {"writes_every": {"alpha": 0.9}}}
+
+    assert list(load_settings({"messplus": section}).zoos) == ["writes_every"]
+
+
+def test_what_a_deprecated_setting_is_renamed_to_is_there() -> None:
+    known = {each.key.rpartition(".")[2] for each in every_setting()}
+
+    assert set(DEPRECATED.values()) <= known
+    assert not {old[-1] for old in DEPRECATED} & known
 
 
 def test_the_default_level_may_not_be_configured_twice() -> None:
