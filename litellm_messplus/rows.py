@@ -17,6 +17,7 @@ from typing import (
     Any,
     NamedTuple,
     TypeVar,
+    cast,
     dataclass_transform,
     get_args,
     get_origin,
@@ -90,9 +91,12 @@ class Declared(NamedTuple):
 
     @property
     def base(self) -> type:
-        """The class of the values, without type arguments."""
-        found: type = get_origin(self.kind) or self.kind
-        return found
+        """The class of the values, without type arguments; numpy's `NDArray` is an alias from 2.5
+        on."""
+        found: Any = get_origin(self.kind) or self.kind
+        while (meant := getattr(found, "__value__", None)) is not None:
+            found = get_origin(meant) or meant
+        return cast(type, found)
 
 
 def by_type(make: Callable[[Any], Found]) -> Callable[[Any], Found]:

@@ -1,13 +1,17 @@
 """A record declares its columns once; table, row and what goes without texts follow from that."""
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from typing_extensions import TypeAliasType, TypeVar
 
 from litellm_messplus.conversations.rule import CountedAs, Hold, LinePlace
 from litellm_messplus.records import Names, Record, RequestRecord
 from litellm_messplus.routing.held import Gated
-from litellm_messplus.rows import columns_of, facet, flat, rebuilt, without_words
+from litellm_messplus.rows import Declared, columns_of, facet, flat, rebuilt, without_words
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.store.log import TABLE_OF
 from litellm_messplus.store.rows import row_of
@@ -60,3 +64,13 @@ def test_a_row_has_the_columns_of_its_table(record: type) -> None:
 )
 def test_texts_that_may_quote_a_user_are_dropped(record: Record, kept: Record) -> None:
     assert flat(without_words(record)) == flat(kept)
+
+
+def test_an_array_is_one_whatever_numpy_calls_it() -> None:
+    """From 2.5 on numpy's `NDArray` is an alias, which is no class."""
+    kind_of = TypeVar("kind_of", bound=np.generic)
+    Alias = TypeAliasType("Alias", np.ndarray[Any, np.dtype[kind_of]], type_params=(kind_of,))
+    column = columns_of(RequestRecord)[0].column
+
+    for kind in (NDArray[np.float32], Alias[np.float32]):
+        assert Declared("features", kind, False, column).base is np.ndarray
