@@ -71,6 +71,7 @@ test-litellm: $(LITELLM_INSTALLED) ## What knows LiteLLM, and real proxies, on a
 	$(LITELLM_VENV)/bin/python -c 'import sys; from importlib import metadata; found = metadata.version("litellm"); print("LiteLLM", found); sys.exit(found != "$(VERSION)")'
 	$(LITELLM_VENV)/bin/pytest --numprocesses 2 --dist worksteal tests/serving
 	$(LITELLM_VENV)/bin/pytest $(REAL)
+	$(LITELLM_VENV)/bin/python release/matrix.py note --ran 'real proxies'
 
 test-postgres: $(INSTALLED) ## Workers on a real Postgres, and proxies with their history in it: needs Debian's postgresql.
 	$(VENV)/bin/pytest tests/postgres
@@ -93,6 +94,7 @@ wheel: $(INSTALLED) ## Build a wheel into dist/, and try it in a fresh environme
 	$(PYTHON) -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/pip install --quiet --constraint constraints.txt "$$(ls dist/*.whl)[postgres]"
 	cd dist && venv/bin/python ../.ci/try_wheel.py $(DATABASE)
+	$(WHEEL_VENV)/bin/python release/matrix.py note --ran wheel $(if $(DATABASE),--database $(DATABASE))
 
 release-dry: $(RELEASE_INSTALLED) ## All of a release but its end. TAG=v0.2.0: under that. DEMO=yes: `make run` and `make demo` too.
 	$(RELEASE_VENV)/bin/python -m release.dry $(if $(TAG),--tag "$(TAG)") $(if $(DEMO),--demo)
@@ -111,12 +113,8 @@ site: $(SITE_INSTALLED) ## Build the site of the docs into dist/site; a link tha
 	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict
 
 $(INSTALLED): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --upgrade pip
-	# torch first: asked for by a range, pip may pick another, much larger build.
-	$(VENV)/bin/pip install --quiet "$(TORCH)"
-	$(VENV)/bin/pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $@
+	@$(PYTHON) -m examples.install $(VENV)
+	@touch $@
 
 # Beside the dependencies of the pinned LiteLLM: of a newer one they need not be in every index.
 $(LITELLM_INSTALLED): pyproject.toml constraints.txt

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,12 +19,16 @@ from typing import Annotated, NoReturn
 import httpx
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from litellm_messplus.cli import options
 
 HOST = "127.0.0.1"
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
+USUAL_SECONDS = 15
+"""How long the start takes, about; the first one on a machine twice as long."""
 DEFAULT_URL = f"http://{HOST}:4000"
 """Where the demo looks."""
 DEMO = "tiny_zoo"
@@ -96,17 +101,21 @@ def run(folder: Path, *, port: int, zoo_port: int) -> int:
     zoo = [sys.executable, "-m", "examples.tiny_zoo.server", "--port", str(zoo_port)]
     zoo += ["--models-dir", str(folder.resolve() / "models"), "--instance", instance]
     proxy = [str(Path(sys.executable).parent / "litellm"), "--config", str(config)]
+    console.print(f"Serving {folder.name} behind LiteLLM: ready in about {USUAL_SECONDS} seconds.")
     try:
-        with _running(zoo, environment) as zoo_process:
+        with _bar() as bar, _running(zoo, environment) as zoo_process:
+            task = bar.add_task("the models", total=2)
             answer = _wait(zoo_process, f"http://{HOST}:{zoo_port}/health", "the tiny zoo")
             if not _names(answer, instance):
                 raise _another(zoo_port, "--zoo-port")
+            bar.update(task, advance=1, description="LiteLLM with the plugin")
             proxy += ["--port", str(port), "--host", HOST]
             with _running(proxy, environment) as proxy_process:
                 url = f"http://{HOST}:{port}"
                 _wait(proxy_process, f"{url}/health/liveliness", "the proxy")
                 if not _takes(url, key):
                     raise _another(port, "--port")
+                bar.stop()
                 _greet(url, folder)
                 return _until_one_ends(zoo_process, proxy_process)
     except KeyboardInterrupt:
@@ -172,9 +181,30 @@ def _greet(url: str, folder: Path) -> None:
     )
 
 
+def _bar() -> Progress:
+    """Build a bar of the programs that are ready; what they print scrolls above it."""
+    columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    return Progress(*columns, console=console, transient=True)
+
+
+def _pass_on(process: subprocess.Popen[bytes]) -> None:
+    """Print what a program prints, until it ends."""
+    for line in process.stdout or ():
+        shown = Text.from_ansi(line.decode(errors="replace").rstrip("\n"))
+        console.print(shown, soft_wrap=True, crop=False)
+
+
 @contextmanager
 def _running(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env={**environment, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    reader = threading.Thread(target=_pass_on, args=(process,), daemon=True)
+    reader.start()
     try:
         yield process
     finally:
@@ -185,6 +215,7 @@ def _running(command: list[str], environment: dict[str, str]) -> Iterator[subpro
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        reader.join(STOP_SECONDS)
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, name: str) -> httpx.Response:

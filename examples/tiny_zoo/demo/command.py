@@ -24,6 +24,8 @@ from examples.tiny_zoo.demo.session import (
     refusal_of_route,
 )
 from examples.tiny_zoo.tasks import Task, generate
+from litellm_messplus.cli.every_day import link
+from litellm_messplus.inspecting.asking import NoAnswerError
 
 # Waiting for the labels that come after the answer: a judge takes its time.
 
@@ -95,7 +97,17 @@ def run(
         except httpx.HTTPError as error:
             raise SystemExit(f"messplus: {refusal_of_route(error, url)}") from error
     _show(report, as_json, svg)
+    if not as_json:
+        print(f"The page: {_page(url, key)}")
     return 0
+
+
+def _page(url: str, key: str) -> str:
+    """Return a link that signs in to the page; its bare address where the key may not."""
+    try:
+        return link(url, key)
+    except NoAnswerError:
+        return f"{url}/messplus/ui"
 
 
 class Demo:
