@@ -1,20 +1,22 @@
-"""The table of docs/support.md: what the hosted checks run together, from the files that say so.
+"""The table of docs/support.md: what has run together, from `release/matrix.json`.
 
-Python and databases are those of `.github/workflows/ci.yml`, the releases of LiteLLM those that the
-start of the plugin and `constraints.txt` name.
+Rows and columns are those of the matrix in `.github/workflows/ci.yml`; the releases of LiteLLM are
+those that the start of the plugin and `constraints.txt` name. What has not run is shown so.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from litellm_messplus.serving.litellm_fit import NEWEST, OLDEST
+from release.matrix import MATRIX, Ran, read
 
 ROOT = Path(__file__).parents[1]
 BEGIN = "| Python | "
-DATABASES = {"sqlite": "SQLite", "postgres": "Postgres"}
+NOTHING = "not run"
 
 
 def printed(page: str) -> str:
@@ -22,22 +24,35 @@ def printed(page: str) -> str:
     found = re.search(rf"^{re.escape(BEGIN)}.*\n(?:\|.*\n)*", page, re.MULTILINE)
     if found is None:
         raise ValueError(f"no table that begins with {BEGIN}")
-    return page[: found.start()] + table() + page[found.end() :]
+    return page[: found.start()] + table(read(MATRIX)) + page[found.end() :]
 
 
-def table() -> str:
+def table(runs: Sequence[Ran]) -> str:
     """Return the table: a row for each Python, a column for each release of LiteLLM."""
     matrix, versions = read_matrix(), releases()
     columns = [f"LiteLLM {versions[each]}, {each}" for each in matrix["litellm"]]
-    cell = " and ".join(databases())
     lines = [f"{BEGIN}{' | '.join(columns)} |", "| --- " * (len(columns) + 1) + "|"]
-    lines += [f"| {python} | {' | '.join([cell] * len(columns))} |" for python in matrix["python"]]
+    for python in matrix["python"]:
+        cells = [cell(runs, python, versions[each]) for each in matrix["litellm"]]
+        lines.append(f"| {python} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def cell(runs: Sequence[Ran], python: str, litellm: str) -> str:
+    """Return the databases on which the two have run, with what was run there."""
+    found: dict[str, list[str]] = {}
+    for each in runs:
+        if (each.python, each.litellm) == (python, litellm):
+            found.setdefault(each.database, []).append(each.ran)
+    shown = [f"{database}: {', '.join(ran)}" for database, ran in sorted(found.items())[::-1]]
+    return "; ".join(shown) or NOTHING
 
 
 def read_matrix() -> dict[str, list[str]]:
     """Return what the hosted checks combine: versions of Python, of LiteLLM, and databases."""
-    found: dict[str, list[str]] = _job()["strategy"]["matrix"]
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
+    jobs: dict[str, Any] = yaml.safe_load(workflow)["jobs"]
+    found: dict[str, list[str]] = jobs["test"]["strategy"]["matrix"]
     return found
 
 
@@ -46,18 +61,3 @@ def releases() -> dict[str, str]:
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
     pinned = re.findall(r"^litellm==(\S+)$", constraints, re.MULTILINE)
     return {"lowest": OLDEST, "pinned": pinned[0], "newest": NEWEST}
-
-
-def databases() -> list[str]:
-    """Return the databases of the matrix, with the version where the checks name one."""
-    images = [service["image"] for service in _job()["services"].values()]
-    named = {image.partition(":")[0]: image.partition(":")[2] for image in images}
-    return [
-        f"{DATABASES[each]} {named.get(each, '')}".strip() for each in read_matrix()["database"]
-    ]
-
-
-def _job() -> dict[str, Any]:
-    workflow = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
-    found: dict[str, Any] = yaml.safe_load(workflow)["jobs"]["test"]
-    return found
