@@ -35,6 +35,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -111,20 +112,27 @@ def watched(config: Config) -> Config:
     return watching
 
 
-def with_adaptive_router(config: Config) -> Config:
-    """Put the same models behind LiteLLM's own adaptive router, without the plugin."""
+def behind(config: Config, router: str, **settings: Any) -> Config:
+    """Put the same models, each under a name of its own, behind one of LiteLLM's own routers,
+    without the plugin."""
     members = without_plugin(config)
     for tier, member in enumerate(members["model_list"], 1):
         member["model_name"] = member["litellm_params"]["model"].rsplit("/", 1)[1]
-        member["model_info"] |= {"adaptive_router_preferences": {"quality_tier": tier}}
+        member["model_info"] |= {f"{router}_preferences": {"quality_tier": tier}}
+        member["model_info"] |= {"litellm_routing_preferences": {"quality_tier": tier}}
     names = [member["model_name"] for member in members["model_list"]]
-    router = {
-        "model": "auto_router/adaptive_router",
-        "adaptive_router_default_model": names[-1],
-        "adaptive_router_config": {"available_models": names},
+    params = {
+        "model": f"auto_router/{router}",
+        f"{router}_default_model": names[-1],
+        f"{router}_config": {"available_models": names, **settings},
     }
-    members["model_list"].append({"model_name": "zoo", "litellm_params": router})
+    members["model_list"].append({"model_name": "zoo", "litellm_params": params})
     return members
+
+
+def with_adaptive_router(config: Config) -> Config:
+    """Put the same models behind LiteLLM's own adaptive router."""
+    return behind(config, "adaptive_router")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,4 @@
-"""LiteLLM's own `adaptive_router`, the bandit of the installed package, compared with the policies.
-
-    python -m benchmarks.litellm_router FILE... --alpha 0.75 [--policy adaptive] [--seeds 20]
+"""LiteLLM's own `adaptive_router`, the bandit of the installed package, fed with labels.
 
 Its choice consists of four functions, which are called here as they are: `classify_prompt` sorts a
 prompt into one of seven request types by regular expressions, `initial_cell` starts a Beta
@@ -11,31 +9,24 @@ a conversation's later turns. So here a label is one success or one failure, as 
 that it takes for satisfied or not.
 """
 
-import argparse
 import os
 import random
-from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.experiment import Baseline, Experiment, Session, load
-from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.run import Answers, Late
-from litellm_messplus.replay.show import table
 from litellm_messplus.replay.summary import Outcome
-from litellm_messplus.runtime.terminal import progress
 
 
 class LiteLLMBandit:
     """The bandit of LiteLLM's adaptive router. ``costs`` stands for the prices that an operator
-    writes into `model_info`: one per model."""
+    writes into `model_info`: one per model. ``quality`` is the weight of quality, LiteLLM's own if
+    None; that of cost is the rest."""
 
-    def __init__(self, costs: dict[str, float], seed: int) -> None:
+    def __init__(self, costs: dict[str, float], seed: int, quality: float | None = None) -> None:
         from litellm.router_strategy.adaptive_router import bandit
         from litellm.types.router import (
             AdaptiveRouterPreferences,
@@ -45,7 +36,11 @@ class LiteLLMBandit:
 
         self._bandit = bandit
         self._costs = costs
-        self._weights = AdaptiveRouterWeights()
+        self._weights = (
+            AdaptiveRouterWeights()
+            if quality is None
+            else AdaptiveRouterWeights(quality=quality, cost=1.0 - quality)
+        )
         self._random = random.Random(seed)
         undeclared = AdaptiveRouterPreferences(quality_tier=2, strengths=[])
         self._cells: dict[Any, dict[str, Any]] = {
@@ -85,7 +80,14 @@ def _classifier() -> Any:
     return classify_prompt
 
 
-def run(recording: Recording, answers: Answers, kinds: list[Any], delay: int, seed: int) -> Outcome:
+def run(
+    recording: Recording,
+    answers: Answers,
+    kinds: list[Any],
+    delay: int,
+    seed: int,
+    quality: float | None = None,
+) -> Outcome:
     """Run one pass in the recording's order; ``kinds`` holds the request type of each distinct
     prompt.
 
@@ -93,7 +95,7 @@ def run(recording: Recording, answers: Answers, kinds: list[Any], delay: int, se
     """
     models = recording.models
     costs = dict(zip(models, recording.cost.mean(axis=0).tolist(), strict=True))
-    bandit = LiteLLMBandit(costs, seed)
+    bandit = LiteLLMBandit(costs, seed, quality)
     late: Late[tuple[Any, str, float]] = Late(delay)
     served = np.zeros(len(recording), dtype=np.intp)
     for request, prompt in enumerate(recording.prompt.tolist()):
@@ -105,37 +107,3 @@ def run(recording: Recording, answers: Answers, kinds: list[Any], delay: int, se
         if answers.is_given[request, model]:
             late.add(request, (kinds[prompt], chosen, float(answers.label[request, model])))
     return Outcome.of_served(served, answers.truth, recording.cost)
-
-
-class WithBandit(Experiment):
-    """An experiment with LiteLLM's bandit among its baselines."""
-
-    def _baselines(self) -> dict[str, Baseline]:
-        kinds = [request_type(text) for text in self.whole.prompts.texts]
-
-        def bandit(session: Session) -> Outcome:
-            delay = self.stress.delay
-            return run(session.recording, session.answers, kinds, delay, session.seed)
-
-        return {**super()._baselines(), "LiteLLM's bandit": bandit}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Replay every recording with all baselines, and print a table for each."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--alpha", type=float, required=True)
-    parser.add_argument("--policy", default="adaptive")
-    parser.add_argument("--seeds", type=int, default=20)
-    options = parser.parse_args(arguments)
-    encoder, plan = HashedNgrams(), Plan(policy=options.policy, seeds=options.seeds)
-    for recording in (each for file in options.files for each in load(file, encoder)):
-        experiment = WithBandit([recording], options.alpha, plan, encoder)
-        with progress("runs") as bar:
-            task = bar.add_task(recording.name, total=experiment.runs)
-            report = experiment.go(partial(bar.advance, task))
-        Console().print(table(report))
-
-
-if __name__ == "__main__":
-    main()

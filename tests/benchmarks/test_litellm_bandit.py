@@ -1,29 +1,26 @@
 """LiteLLM's bandit, driven with labels."""
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
-from benchmarks import litellm_router
+from benchmarks.peers import litellm_bandit
 from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.run import answers
 from litellm_messplus.replay.summary import Outcome
-from tests.support.recordings import recording, synthetic, write_synthetic
+from tests.support.recordings import recording, synthetic
 
 
 def run(made: Recording, seed: int = 0, feedback: float = 1.0) -> Outcome:
     given = answers(
         made.satisfied, made.models, Stress(feedback=feedback), np.random.default_rng(seed)
     )
-    kinds = [litellm_router.request_type(text) for text in made.prompts.texts]
-    return litellm_router.run(made, given, kinds, delay=0, seed=seed)
+    kinds = [litellm_bandit.request_type(text) for text in made.prompts.texts]
+    return litellm_bandit.run(made, given, kinds, delay=0, seed=seed)
 
 
 def test_prompts_get_litellms_request_types() -> None:
-    assert litellm_router.request_type("What is the capital of France?").value == "factual_lookup"
-    assert litellm_router.request_type("").value == "general"
+    assert litellm_bandit.request_type("What is the capital of France?").value == "factual_lookup"
+    assert litellm_bandit.request_type("").value == "general"
 
 
 def test_it_calls_one_model_a_request_and_nothing_else() -> None:
@@ -57,15 +54,3 @@ def test_it_is_seeded() -> None:
 
     assert np.array_equal(run(made, 1).served, run(made, 1).served)
     assert not np.array_equal(run(made, 1).served, run(made, 2).served)
-
-
-def test_the_command_shows_it_among_the_baselines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_synthetic(tmp_path / "made.csv", synthetic(60))
-
-    litellm_router.main([str(path), "--alpha", "0.7", "--seeds", "1"])
-
-    shown = capsys.readouterr().out
-    assert "policy paper" in shown
-    assert "LiteLLM's bandit" in shown

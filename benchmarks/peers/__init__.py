@@ -1,0 +1,1 @@
+"""This project and what would be used in its place, over the same recordings: the benchmark."""
