@@ -29,17 +29,22 @@ class Served:
 
     url: str
     key: str
+    log: Path
 
     def demo(self, mode: str, *arguments: str) -> dict[str, Any]:
         """The report of a demo as JSON."""
-        command = [sys.executable, "-m", "examples.tiny_zoo.demo", "--labels", mode, "--json"]
+        found: dict[str, Any] = json.loads(self.shown("--labels", mode, "--json", *arguments))
+        return found
+
+    def shown(self, *arguments: str) -> str:
+        """What a demo prints."""
+        command = [sys.executable, "-m", "examples.tiny_zoo.demo"]
         command += ["--url", self.url, "--key", self.key, "--requests", str(REQUESTS)]
         ended = subprocess.run(
             [*command, *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False
         )
         assert ended.returncode == 0, ended.stderr
-        found: dict[str, Any] = json.loads(ended.stdout)
-        return found
+        return ended.stdout
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         try:
             until(lambda: process.poll() is not None or is_live(url), log.read_text)
             key = (folder / "var/master_key").read_text().strip()
-            yield Served(url, key)
+            yield Served(url, key, log)
         finally:
             process.send_signal(signal.SIGTERM)
             ended = process.wait(timeout=PATIENT)
@@ -84,6 +89,22 @@ def is_live(url: str) -> bool:
         return httpx.get(f"{url}/health/liveliness", timeout=2).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def test_the_start_first_says_what_it_does_and_passes_on_what_its_programs_print(
+    served: Served,
+) -> None:
+    until(lambda: f"page        {served.url}/messplus/ui" in served.log.read_text())
+    first, *rest = served.log.read_text().splitlines()
+
+    assert first == "Serving tiny_zoo behind LiteLLM: ready in about 15 seconds."
+    assert any("litellm-messplus" in line for line in rest)
+
+
+def test_it_ends_with_a_link_that_signs_in_to_the_page(served: Served) -> None:
+    *_, last = served.shown().splitlines()
+
+    assert last.startswith(f"The page: {served.url}/messplus/ui/#code=")
 
 
 def test_feedback_on_everything_reports_the_truth(served: Served) -> None:
