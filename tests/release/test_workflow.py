@@ -84,3 +84,19 @@ def test_the_images_that_it_fixes_are_arguments_of_the_dockerfile() -> None:
     assert sorted(fixed) == ["LITELLM", "UV"]
     for name in fixed:
         assert re.search(rf"^ARG {name}=\S+:\S+$", dockerfile, re.MULTILINE)
+
+
+def test_the_image_says_what_it_is_and_is_named_by_its_digest() -> None:
+    (labels,) = (
+        step["with"]["labels"].splitlines()
+        for step in JOBS["image"]["steps"]
+        if step.get("id") == "labels"
+    )
+    named = dict(line.split("=", 1) for line in labels)
+
+    assert named["org.opencontainers.image.version"] == "${{ inputs.version }}"
+    assert named["org.opencontainers.image.licenses"] == "Apache-2.0"
+    base = named["org.opencontainers.image.base.name"]
+    assert base == "${{ steps.names.outputs.litellm }}"  # with its digest
+    (last,) = (step for step in JOBS["release"]["steps"] if "run" in step)
+    assert last["env"]["IMAGE"].endswith("@${{ needs.image.outputs.digest }}")
