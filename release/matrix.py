@@ -39,7 +39,7 @@ class Ran:
 
     @property
     def what(self) -> tuple[str, str, str, str]:
-        """What was run, whenever it was."""
+        """The versions and what was run, whenever it was."""
         return self.python, self.litellm, self.database, self.ran
 
 

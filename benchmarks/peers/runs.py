@@ -34,7 +34,7 @@ QUALITY_WEIGHTS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 class Kind(StrEnum):
-    """What a row stands for, and so what it must know beforehand."""
+    """The kinds of rows, by what each must know beforehand."""
 
     ONLINE = "online"
     ALONE = "alone"
