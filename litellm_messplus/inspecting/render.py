@@ -6,13 +6,14 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from litellm_messplus.figures.words import UNKNOWN, figure, moment
+from litellm_messplus.figures.words import UNKNOWN, figure, moment, percent
 from litellm_messplus.inspecting.explain import Explanation, reason_in_words
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import Row, plain
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import FAILED
 from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
+from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.switching.modes import LITELLM
 
 NOT_BY_SCORE = (Reason.HELD, Reason.TROUBLE, Reason.DEADLINE_MISSED)
@@ -35,7 +36,7 @@ HOLDS: dict[str, str] = {
 def sentences(found: Explanation) -> list[str]:
     """Return all sentences, in the order of a reader's questions."""
     about = (_who, _why, _changes, _promise, _limits, _exploration)
-    parts = (*about, _cost, _verdict, _prompt, _price)
+    parts = (*about, _readings, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
 
@@ -179,6 +180,18 @@ def _exploration(found: Explanation) -> Iterator[str]:
 
 def _or_unknown(count: int | None) -> str:
     return "an unknown number of candidates" if count is None else str(count)
+
+
+def _readings(found: Explanation) -> Iterator[str]:
+    """Say what an answer that was read showed, and whether another one was given in its place."""
+    for call in found.logged.calls:
+        if call["answer_said"] is not None:
+            shown = (percent(call[name], 0) for name in ("answer_said", "prompt_said"))
+            is_replaced = call["role"] == CallRole.REPLACED
+            then = f"{found.logged.outcome['served']} answered instead" if is_replaced else "kept"
+            yield "The answer of {} says {}, the prompt said {}: {}.".format(
+                call["candidate"], *shown, then
+            )
 
 
 def _cost(found: Explanation) -> Iterator[str]:

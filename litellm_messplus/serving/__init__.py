@@ -16,6 +16,7 @@ label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
 visibility        a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
+repeating         a request repeated to another candidate, and the end of that call
 ends              a call has ended: its record, and everyone who is informed of it
 labelling         the ended call is shown to the sources of labels
 energy_service    the joules of ended calls, where they are measured

@@ -236,3 +236,23 @@ async def answer_of(database: Path, request_id: str) -> Any:
 def test_every_reason_has_a_sentence() -> None:
     assert set(WORDS) == set(Reason)
     assert set(HOLDS) == set(Hold)
+
+
+def read_answers(explanations: dict[str, Explanation], role: str) -> list[str]:
+    """The sentences on a request whose first call was read, and then replaced or kept."""
+    found = next(each for each in explanations.values() if each.logged.calls)
+    first = {**found.logged.calls[0], "role": role, "candidate": "small"}
+    said = {"prompt_said": 0.74, "answer_said": 0.31}
+    outcome = {**found.logged.outcome, "served": "large"}
+    logged = replace(found.logged, calls=[{**first, **said}], outcome=outcome)
+    return sentences(replace(found, logged=logged))
+
+
+def test_what_an_answer_said_is_told_and_what_became_of_it(
+    explanations: dict[str, Explanation],
+) -> None:
+    said = "The answer of small says 31 %, the prompt said 74 %:"
+
+    assert f"{said} kept." in read_answers(explanations, "served")
+    assert f"{said} large answered instead." in read_answers(explanations, "replaced")
+    assert all("the prompt said" not in text_of(each) for each in explanations.values())
