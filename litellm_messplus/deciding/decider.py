@@ -10,23 +10,27 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.deciding.expectations import Expectations, limits_of, use_of
+from litellm_messplus.prediction.answer import AnswerSurface
+from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.prediction.encoder import EncoderFacts
+from litellm_messplus.prediction.predictor import Seen
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.routing.limits import Limits
 from litellm_messplus.routing.plan import Outlook
+from litellm_messplus.routing.second_answer import CHECKED_SHARE, second
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.runtime.stand_ins import replace
-from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.catalog import plain_price
@@ -58,7 +62,8 @@ class Question:
     what will follow it there; unknown for candidates without an entry. It came ``at`` a time in
     seconds since 1970, by which the budget of a day is allotted. It ``is_alone`` if no candidate
     may be called in addition to the serving one. ``counted_with`` is the first request of its
-    conversation, if the promise counts that instead.
+    conversation, if the promise counts that instead. It ``may_go_on`` if its answer may be replaced
+    by a second one.
     """
 
     request_id: str
@@ -73,6 +78,7 @@ class Question:
     counted_with: str | None = None
     at: float = 0.0
     is_alone: bool = False
+    may_go_on: bool = False
 
     @property
     def is_forced(self) -> bool:
@@ -82,8 +88,20 @@ class Question:
 
 # The keys of what is logged of a decision's inputs.
 
-BASIS, ALONE, LABELLED, LEFT = "basis", "alone", "labelled", "left"
+BASIS, ALONE, LABELLED, LEFT, GOES_ON = "basis", "alone", "labelled", "left", "may_go_on"
 FACTORS, USUAL_PARTS = "price_factors", "usual_parts"
+
+
+class Reading(NamedTuple):
+    """What the ``prompt`` predicts of the chosen candidate, and what its ``answer`` does; the
+    candidate that it ``goes_on_to``, to answer instead, and the satisfaction ``expected`` of that;
+    None if the answer is kept."""
+
+    prompt: float
+    answer: float
+    goes_on_to: str | None = None
+    expected: float | None = None
+
 
 Labelled = Callable[[Situation], bool | None]
 """Whether all answers to a request will get a label; None if only the log shows it."""
@@ -249,6 +267,8 @@ class Engine:
         found: dict[str, Any] = {BASIS: self.basis}
         if question.is_alone:
             found[ALONE] = True
+        if question.may_go_on:
+            found[GOES_ON] = True
         if situation.is_labelled is not None:
             found[LABELLED] = situation.is_labelled
         if left is not None:
@@ -258,6 +278,12 @@ class Engine:
         if self.usual_parts:
             found[USUAL_PARTS] = dict(self.usual_parts)
         return found
+
+    def checks_replaced(self, request_id: str) -> bool:
+        """Tell whether a label is to be found for an answer that was replaced: its user's verdict
+        is on the second one."""
+        stream = f"{self.zoo.name}/replaced"
+        return uniform(self._seed, stream, request_id) < CHECKED_SHARE
 
     def situation(self, question: Question) -> Situation:
         """Build the situation in which the policy decides, without numbering the request."""
@@ -280,6 +306,8 @@ class Engine:
         )
         fresh = self._newcomers(aimed, question.candidates)
         usual = tuple([name for name in question.candidates if name not in fresh])
+        reads = question.may_go_on and self.zoo.settings.second_answer is SecondAnswer.AUTO
+        spread = self.state.policy.spread(usual) if reads else None
         in_flight = [*self._unfolded_use[level.name].values()] * self.deciders
         limits = limits_of(level, self.state, estimates, in_flight, question.at)
         return Situation(
@@ -291,16 +319,35 @@ class Engine:
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, request_id),
             choice_draw=uniform(self._seed, f"{stream}/choice", request_id),
-            outlook=self.outlook(usual, limits),
+            outlook=self.outlook(usual, limits, spread),
+            spread=spread,
             is_forced=question.is_forced,
             newcomers=tuple([each for each in estimates if each.candidate in fresh]),
             counted=self._counted(question),
             limits=limits,
         )
 
-    def outlook(self, candidates: tuple[str, ...], limits: Limits | None) -> Outlook | None:
+    def outlook(
+        self, candidates: tuple[str, ...], limits: Limits | None, spread: Spread | None = None
+    ) -> Outlook | None:
         """Return the outlook on the recent prompts for these candidates, at the current prices."""
-        return self.expectations.outlook(candidates, self._usual_factors(), limits)
+        return self.expectations.outlook(candidates, self._usual_factors(), limits, spread)
+
+    def reads(self, question: Question, choice: Choice, answer: AnswerSurface) -> Reading:
+        """Read the answer of the chosen candidate, and decide whether another one is called."""
+        situation, decision = choice.situation, choice.decision
+        prompt, shown = self.state.policy.shown(decision.chosen, question.prompt, Seen(answer))
+        spread = situation.spread
+        if not decision.reads or spread is None or decision.price is None:
+            return Reading(prompt, shown)
+        estimates = situation.estimates
+        names = [each.candidate for each in estimates]
+        chances, costs = [e.satisfaction for e in estimates], [e.cost for e in estimates]
+        place = names.index(decision.chosen)
+        then = second(place, shown, chances, costs, spread, decision.price)
+        if then is None:
+            return Reading(prompt, shown)
+        return Reading(prompt, shown, names[then.place], then.chance)
 
     def _counted(self, question: Question) -> int | None:
         """Return the number of the request's conversation; None if the promise counts requests."""

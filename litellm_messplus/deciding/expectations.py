@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import expected
+from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Estimate, Situation
 from litellm_messplus.routing.limits import (
@@ -139,7 +140,11 @@ class Expectations:
         }
 
     def outlook(
-        self, candidates: tuple[str, ...], factors: Factors, limits: Limits | None = None
+        self,
+        candidates: tuple[str, ...],
+        factors: Factors,
+        limits: Limits | None = None,
+        spread: Spread | None = None,
     ) -> Outlook | None:
         """Return the outlook on the recent prompts for these candidates, at the current prices, and
         charged for lateness if there are limits; None before there are enough prompts. The last few
@@ -149,7 +154,7 @@ class Expectations:
             return None
         at = tuple([factors.get(name, 1.0) if factors else 1.0 for name in candidates])
         late = None if limits is None else limits.charged
-        key = candidates, at, late
+        key = candidates, at, spread is not None, late
         if key not in self._outlooks:
             if len(self._outlooks) == OUTLOOKS:
                 self._outlooks.clear()
@@ -158,7 +163,10 @@ class Expectations:
             if limits is not None and late is not None:
                 costs = self._charged(costs, candidates, places, limits)
             self._outlooks[key] = Outlook(
-                recent.satisfaction[:, places], np.column_stack(costs), recent.hope[places].tolist()
+                recent.satisfaction[:, places],
+                np.column_stack(costs),
+                recent.hope[places].tolist(),
+                spread,
             )
         return self._outlooks[key]
 

@@ -6,6 +6,7 @@ counted in the first and the last characters, in less than 0.1 ms for an answer 
 """
 
 import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ _REFUSALS = ("i cannot", "i can't", "i'm unable", "i am unable", "as an ai", "i 
 _NAMES = ("answer is", "answer:", '"answer"', "[yes]", "[no]", "\\boxed", "therefore", "result is")
 _CLOSED = frozenset(".!?)]}\"'`")
 
+OWN_SCORE = "own score"
 ANSWER_NUMBERS = (
     "characters",
     *_CLASSES,
@@ -47,19 +49,31 @@ ANSWER_NUMBERS = (
     "is JSON",
     "ends closed",
     "was cut off",
+    "mean log-probability",
+    "least log-probability",
+    "share of unlikely tokens",
+    OWN_SCORE,
 )
-"""What each number is: counts as log2(1 + count), then shares and marks from 0 to 1."""
+"""What each number is: counts as log2(1 + count), then shares and marks from 0 to 1, then what an
+endpoint or a score of one's own gives; 0 where it gives nothing."""
+LONGEST, LEAST = 4000, 20.0
+"""Tokens read of a longer answer, and the lowest log-probability, in nats below 0."""
+UNLIKELY = -2.3
+"""Log-probability below which a token is unlikely: one in ten."""
 
 
 class Answer(NamedTuple):
     """An answer as a client gets it: its text, the number of its tool calls, and whether it ended
     only because it reached the longest length allowed. ``characters`` is the length of the whole
-    text if ``text`` is only its beginning and end."""
+    text if ``text`` is only its beginning and end. ``log_probabilities`` are those of its tokens,
+    if the endpoint gives them, and ``score`` is a score of one's own."""
 
     text: str
     tools: int = 0
     was_cut: bool = False
     characters: int | None = None
+    log_probabilities: Sequence[float] = ()
+    score: float = 0.0
 
 
 def read_answer(answer: Answer) -> AnswerSurface:
@@ -88,10 +102,20 @@ def read_answer(answer: Answer) -> AnswerSurface:
         _is_json(stripped, is_whole=text is whole),
         stripped[-1:] in _CLOSED,
         answer.was_cut,
+        *_likelihood(answer.log_probabilities),
+        answer.score,
     ]
     surface = np.concatenate((np.log2(1.0 + np.array(counts)), shares)).astype(np.float32)
     surface.flags.writeable = False
     return surface
+
+
+def _likelihood(tokens: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean log-probability of the tokens, the least, and the share of unlikely ones."""
+    if not tokens:
+        return 0.0, 0.0, 0.0
+    found = np.maximum(np.asarray(tokens[:LONGEST], np.float64), -LEAST)
+    return float(found.mean()), float(found.min()), float((found < UNLIKELY).mean())
 
 
 def _is_json(text: str, *, is_whole: bool) -> bool:

@@ -8,6 +8,7 @@ state).
 
 It learns from every labelled call, served or explored; the zoo's service levels share it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,18 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.answer import AnswerSurface
+from litellm_messplus.prediction.answer_heads import AnswerHeads, Turn, moved
 from litellm_messplus.prediction.change import ChangeTest
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.prompt import Prompt, projection
-from litellm_messplus.prediction.prompt_heads import (
-    PromptHeads,
-    log_odds,
-    logistic,
-    logistics,
-    within,
-)
+from litellm_messplus.prediction.prompt_heads import PromptHeads
 from litellm_messplus.prediction.rates import FadingRate, optimism, rates
 from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
+from litellm_messplus.prediction.trust import log_odds, logistic, logistics, within
 from litellm_messplus.runtime.bounded import Bounded
 
 # The recently judged prompts: those that a plan is made for, and that a rate is a mean over.
@@ -181,6 +178,18 @@ class Before(NamedTuple):
     answer: AnswerSurface
 
 
+class Seen(NamedTuple):
+    """What was read of the answers to a request: a call's own, and the one ``before`` it; its
+    ``turn`` among them."""
+
+    answer: AnswerSurface | None = None
+    before: Before | None = None
+    turn: Turn = Turn.ONLY
+
+
+NOTHING = Seen()
+
+
 class Predictor:
     """The satisfaction of every candidate; ``rate``, ``deviation`` and ``optimism`` are lists in
     the order of ``candidates``. Parts of a prompt that are missing, because its features came too
@@ -195,6 +204,7 @@ class Predictor:
         self.changes = [ChangeTest() for _ in self.candidates]
         self.now = 0.0
         self.heads = PromptHeads(len(self.candidates), dimension)
+        self.answers = AnswerHeads(len(self.candidates))
         self.recent = RecentPrompts(len(self.candidates), dimension)
         self._marks: Bounded[str, Mark] = Bounded(REVISABLE)
         self._refresh()
@@ -213,25 +223,91 @@ class Predictor:
         found = zip(self._bases, shifts, strict=True)
         return [within(logistic(base + shift)) for base, shift in found]
 
+    def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
+        """Predict the probability of satisfaction of one candidate for one prompt: before its
+        answer is read, and after."""
+        before = self._before(self.index[candidate], prompt, seen)
+        if seen.answer is None:
+            return before, before
+        odds = log_odds(before)
+        return before, within(
+            logistic(odds + self.answers.shift(self.index[candidate], seen.answer, odds))
+        )
+
+    def _before(self, place: int, prompt: Prompt, seen: Seen) -> float:
+        """Predict without a candidate's own answer, but with the one that was seen before it."""
+        known = self.satisfaction(prompt)
+        if seen.before is None or seen.before.candidate not in self.index:
+            return known[place]
+        first = self.index[seen.before.candidate]
+        odds = log_odds(known[first])
+        shown = logistic(odds + self.answers.shift(first, seen.before.answer, odds))
+        likeness = float(self.answers.spread.likeness[first, place])
+        return float(moved(known[place], known[first], shown, likeness))
+
+    def read(self, candidate: str, prompt: Prompt, answer: AnswerSurface) -> None:
+        """Learn what a candidate's answers look like from one that ended, judged or not."""
+        place = self.index[candidate]
+        self.answers.saw(place, answer, log_odds(self.satisfaction(prompt)[place]))
+
+    def replaced(self, candidate: str, prompt: Prompt, answer: AnswerSurface, share: float) -> None:
+        """Learn from an answer that the user did not get what it showed itself: the kept ones are
+        judged, a ``share`` of them, and alone would make the candidate look better than it is."""
+        if not prompt.is_read or share <= 0.0:
+            return
+        place = self.index[candidate]
+        _, shown = self.shown(candidate, prompt, Seen(answer))
+        self.heads.learn(place, prompt, self._bases[place], Label(shown, share))
+        self._rebase()
+
     def learn(
-        self, candidate: str, call_id: str, request_id: str, prompt: Prompt, label: Label
+        self,
+        candidate: str,
+        call_id: str,
+        request_id: str,
+        prompt: Prompt,
+        label: Label,
+        seen: Seen = NOTHING,
     ) -> None:
         """Learn the label of one call, from any source and however late it comes."""
         place = self.index[candidate]
         guess, added = within(self.rate[place]), 0.0
-        if prompt.is_read:
-            guess, mean = self.satisfaction(prompt)[place], guess
+        if prompt.is_read or seen.answer is not None:
+            mean = guess
+            before, guess = self.shown(candidate, prompt, seen)
             added = guess - mean
-            self.heads.learn(place, prompt, self._bases[place], label)
+            self._compare(place, prompt, label, seen)
+            self.answers.judged(seen.turn, Label(label.value - guess, label.weight))
+            if seen.answer is not None:
+                self.answers.learn(place, seen.answer, log_odds(before), label)
+        if prompt.is_read:
+            base = self._bases[place]
+            if seen.before is not None:
+                base += log_odds(before) - log_odds(self.satisfaction(prompt)[place])
+            self.heads.learn(place, prompt, base, label)
             self.recent.add(request_id, prompt, self.heads)
         counted = Label(label.value - added, label.weight)
         faded = self.means[place].add(counted.value, counted.weight)
         self._remember(call_id, Mark(faded, added))
         if self.changes[place].add(label.value, guess, counted, self.means[place], self.now):
             self.heads.doubt(place)
+            self.answers.doubt(place)
         self._refresh()
+        version = self.recent.version
         self.recent.counted(self.heads, self.rate, self._hope())
+        if self.recent.version != version:
+            self.answers.settle()
         self._rebase()
+
+    def _compare(self, place: int, prompt: Prompt, label: Label, seen: Seen) -> None:
+        """Learn how alike this candidate is to the one whose answer was seen before."""
+        if seen.before is None or seen.before.candidate not in self.index:
+            return
+        first, mine = self.index[seen.before.candidate], self.satisfaction(prompt)[place]
+        expected, shown = self.shown(seen.before.candidate, prompt, Seen(seen.before.answer))
+        surprise = (shown - expected) / math.sqrt(expected * (1.0 - expected))
+        missed = (label.value - mine) / math.sqrt(mine * (1.0 - mine))
+        self.answers.compare(first, place, surprise, Label(missed, label.weight))
 
     def revise(
         self, candidate: str, call_id: str, prompt: Prompt, previous: Label, label: Label
@@ -260,6 +336,7 @@ class Predictor:
         self.means.append(FadingRate())
         self.changes.append(ChangeTest())
         self.heads.add()
+        self.answers.add()
         self._name((*self.candidates, candidate))
         self.recent.add_model(self.heads, self.rate, self._hope())
         self._rebase()
@@ -269,6 +346,7 @@ class Predictor:
         place = self.index[candidate]
         del self.means[place], self.changes[place]
         self.heads.remove(place)
+        self.answers.remove(place)
         self._name(tuple(name for name in self.candidates if name != candidate))
         self.recent.remove_model(place, self.heads, self.rate, self._hope())
         self._rebase()
@@ -288,7 +366,7 @@ class Predictor:
     def arrays(self) -> Arrays:
         """Return everything learned; loading it continues exactly."""
         marks = np.array(list(self._marks.values())).reshape(-1, 2)
-        return {"marks": marks, **self._rates(), **self.heads.arrays(), **self.recent.arrays()}
+        return {"marks": marks, **self._rates(), **self._heads(), **self.recent.arrays()}
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Load the ``plain`` and ``arrays`` of a predictor of the same candidates."""
@@ -298,6 +376,7 @@ class Predictor:
         self._load_rates(plain, arrays)
         self.now = plain["now"]
         self.heads.load(arrays)
+        self.answers.load(arrays)
         self.recent.load(plain["recent"], arrays)
         self._refresh()
         self._rebase()
@@ -308,16 +387,20 @@ class Predictor:
         shown = {f"recent_{name}": getattr(recent, name) for name in _VIEW}
         counts = [recent.added, recent.labels, recent.version]
         plain = {"recent": counts, "changes": [test.plain() for test in self.changes]}
-        return plain, {**self._rates(), **self.heads.view(), **shown}
+        return plain, {**self._rates(), **self.heads.view(), **self.answers.view(), **shown}
 
     def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Predict as the predictor of the same candidates did that gave this ``view``; it cannot
         learn from here."""
         self._load_rates(plain, arrays)
         self.heads.load_view(arrays)
+        self.answers.load_view(arrays)
         self.recent.load_view(plain["recent"], arrays)
         self._refresh()
         self._rebase()
+
+    def _heads(self) -> Arrays:
+        return {**self.heads.arrays(), **self.answers.arrays()}
 
     def _rates(self) -> Arrays:
         means = [[each.weight, each.total, each.faded, each.restarted] for each in self.means]

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from litellm_messplus.prediction.head import Belief, Label, Observed, Vector, correct, observe
 from litellm_messplus.prediction.prompt import Average, Combined, Prompt, Rows, projection
 from litellm_messplus.prediction.surface import WIDTH
+from litellm_messplus.prediction.trust import LEAST_INFORMATION, Trust, logistic
 
 READERS = ((0.03, 0.015), (0.45, 0.22))
 """Prior variances of the shared head and of each model's own: the cautious reader, the bold one."""
@@ -31,39 +32,16 @@ WORDS = 0.2
 SURFACE_SCALES = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (0.5, 0.5))
 """Share of a reader's shared head, and of its own heads, that an expert uses."""
 WORD_SCALES = (0.0, 0.5, 1.0)
-CHARGE = 1.5
-"""Initial loss of an expert, in nats, for each whole head that it uses."""
-MEMORY = 500.0
-"""Number of labels that the experts' discounted losses cover."""
-LEAST_INFORMATION = 0.02
-_EDGE = 0.01
-_FARTHEST = 30.0
-"""Log-odds beyond which nothing changes any more."""
 
 
-def within(probability: float) -> float:
-    """Keep a probability away from 0 and 1, where the log-odds end."""
-    if probability < _EDGE:
-        return _EDGE
-    return 1.0 - _EDGE if probability > 1.0 - _EDGE else probability
-
-
-def log_odds(probability: float) -> float:
-    probability = within(probability)
-    return math.log(probability / (1.0 - probability))
-
-
-def logistic(log_odds: float) -> float:
-    if log_odds > _FARTHEST:
-        log_odds = _FARTHEST
-    elif log_odds < -_FARTHEST:
-        log_odds = -_FARTHEST
-    return 1.0 / (1.0 + math.exp(-log_odds))
-
-
-def logistics(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the logistic function of each, in any shape."""
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -_FARTHEST, _FARTHEST))))
+def _scales() -> list[tuple[float, ...]]:
+    """Return the share of each head that each expert uses: the shared and the own one of each
+    reader, then the words'. The first uses none."""
+    rows: list[tuple[float, ...]] = [(0.0,) * (2 * len(READERS))]
+    for place in range(len(READERS)):
+        before, after = (0.0, 0.0) * place, (0.0, 0.0) * (len(READERS) - place - 1)
+        rows += [(*before, *scales, *after) for scales in SURFACE_SCALES]
+    return [(*row, words) for row, words in product(rows, WORD_SCALES)]
 
 
 class Reader:
@@ -90,40 +68,6 @@ class Reader:
         return [self.shared, *self.own]
 
 
-class Trust:
-    """The experts: ``scales`` of shape (experts, heads), the first of which uses no head; the heads
-    are the shared and the own one of each reader, then the words'."""
-
-    def __init__(self) -> None:
-        rows = [(0.0,) * (2 * len(READERS))]
-        for place in range(len(READERS)):
-            before, after = (0.0, 0.0) * place, (0.0, 0.0) * (len(READERS) - place - 1)
-            rows += [(*before, *scales, *after) for scales in SURFACE_SCALES]
-        self.scales = np.array([(*row, words) for row, words in product(rows, WORD_SCALES)])
-        self.losses: NDArray[np.float64] = CHARGE * self.scales.sum(axis=1)
-        self._weigh()
-
-    @property
-    def evidence(self) -> float:
-        """The nats by which the best expert beats the running means alone."""
-        return float(self.losses[0] - self.losses.min())
-
-    def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
-        """Charge every expert its log-loss on a label; ``base`` is the means' own prediction."""
-        guess = np.clip(logistics(base + self.scales @ says), _EDGE, 1.0 - _EDGE)
-        loss = -label.value * np.log(guess) - (1.0 - label.value) * np.log(1.0 - guess)
-        self.losses = self.losses * (1.0 - 1.0 / MEMORY) + label.weight * loss
-        self._weigh()
-
-    def load(self, losses: NDArray[np.float64]) -> None:
-        self.losses = losses.astype(np.float64)
-        self._weigh()
-
-    def _weigh(self) -> None:
-        weights = np.exp(self.losses.min() - self.losses)
-        self.of_heads: NDArray[np.float64] = weights @ self.scales / weights.sum()
-
-
 class PromptHeads:
     """The heads of all models of a zoo; their order is that of ``shifts``."""
 
@@ -132,7 +76,7 @@ class PromptHeads:
         self.average = Average(dimension)
         self.readers = [Reader(models, shared, own) for shared, own in READERS]
         self.words = Belief(projection(dimension).width, WORDS)
-        self.trust = Trust()
+        self.trust = Trust(_scales())
         self._combine()
 
     @property

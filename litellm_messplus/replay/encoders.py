@@ -17,8 +17,8 @@ from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.prompt_heads import within
 from litellm_messplus.prediction.rates import FadingRate, rates
+from litellm_messplus.prediction.trust import within
 from litellm_messplus.replay.experiment import Experiment, load, print_all
 from litellm_messplus.replay.files import Joining, one_each, streams
 from litellm_messplus.replay.plan import Plan

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,15 @@ from litellm_messplus.replay.recording import (
     check_same,
     concatenate,
 )
-from litellm_messplus.replay.run import Answers, Degrade, Run, answers, build_engine, teach
+from litellm_messplus.replay.run import (
+    Answers,
+    Degrade,
+    Run,
+    answers,
+    build_engine,
+    simulated_checker,
+    teach,
+)
 from litellm_messplus.replay.show import draw, table
 from litellm_messplus.replay.summary import (
     Hindsight,
@@ -49,6 +57,8 @@ def settings_of(plan: Plan, policy: str, alpha: float) -> ZooSettings:
         given |= {"V": plan.V, "c": plan.c}
     elif plan.confidence is not None:
         given["confidence"] = plan.confidence
+    if policy == "adaptive":
+        given["second_answer"] = plan.reading.second_answer
     try:
         return ZooSettings.model_validate(given)
     except ValidationError as error:
@@ -120,6 +130,9 @@ class Experiment:
             ]
             recording = self._outcomes(seed).take(np.concatenate(orders))
             given = answers(recording.satisfied, recording.models, self.stress, generator)
+            if self.plan.reading.checker is not None:
+                shown = simulated_checker(given.truth, self.plan.reading.checker, seed)
+                recording = replace(recording, answers=shown)
             yield Session(recording, given, seed)
 
     def _outcomes(self, seed: int) -> Recording:
@@ -187,14 +200,20 @@ def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: flo
 # `messplus replay`: load, run, and show.
 
 
-def load(source: str, encoder: Encoder) -> list[Recording]:
+def load(source: str, encoder: Encoder, *, reads: bool = False) -> list[Recording]:
     """Load the recording in a file, or one for each zoo of a database.
 
-    Raises ReplayError, with what is wrong, if there is none.
+    If it ``reads``, the answers in a file are read too. Raises ReplayError, with what is wrong, if
+    there is none.
     """
     if is_database(source):
+        if reads:
+            raise ReplayError(
+                f"{source}: --second-answer: given a database; allowed: a file with "
+                "the answers of every model"
+            )
         return read_database(source, encoder)
-    return [read_file(Path(source), encoder)]
+    return [read_file(Path(source), encoder, reads=reads)]
 
 
 def print_all(
@@ -225,7 +244,8 @@ def run(
     """Replay every stream, and show the reports; ``alphas`` holds one for all streams, or one for
     each. Raises ReplayError for unusable inputs."""
     encoder = HashedNgrams()
-    recordings = [recording for source in sources for recording in load(source, encoder)]
+    reads = plan.reading.of_file
+    recordings = [each for source in sources for each in load(source, encoder, reads=reads)]
     joined = streams(recordings, joining)
     experiments = [
         Experiment(stream, alpha, plan, encoder)

@@ -11,12 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.answer import ANSWER_NUMBERS, Answer, read_answer
 from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.replay.recording import Matrix, Prompts, Recording, ReplayError, concatenate
+from litellm_messplus.replay.recording import (
+    AnswerRows,
+    Matrix,
+    Prompts,
+    Recording,
+    ReplayError,
+    concatenate,
+)
 from litellm_messplus.runtime import parquet
 from litellm_messplus.runtime.parquet import ParquetError
 
-SATISFIED = "|satisfied"
+SATISFIED, ANSWER, SCORE = "|satisfied", "|answer", "|score"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
 """Suffixes of a model's cost column, and the unit of each."""
 
@@ -28,8 +36,9 @@ Columns = Mapping[str, Sequence[Any]]
 """A table: the values of each column, all of the same length; in a CSV all are text."""
 
 
-def read_file(path: Path, encoder: Encoder) -> Recording:
-    """Read the recording in a file; a row is a request, or a turn of a conversation.
+def read_file(path: Path, encoder: Encoder, *, reads: bool = False) -> Recording:
+    """Read the recording in a file; a row is a request, or a turn of a conversation. If it
+    ``reads``, the answers are read too.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or has an
     invalid value.
@@ -58,7 +67,38 @@ def read_file(path: Path, encoder: Encoder) -> Recording:
         satisfied=_columns(table, models, SATISFIED, "0 or 1", _is_verdict, path),
         cost=_columns(table, models, suffix, "a number of at least 0", _is_cost, path),
         notes=notes,
+        answers=_answers(table, models, path) if reads else None,
     )
+
+
+def _answers(table: Columns, models: tuple[str, ...], path: Path) -> AnswerRows:
+    """Read the surfaces of the answers, and the scores of one's own, shape (requests, models,
+    numbers)."""
+    found = np.zeros((len(table["prompt"]), len(models), len(ANSWER_NUMBERS)), np.float32)
+    suffixes = [each for each in (ANSWER, SCORE) if f"{models[0]}{each}" in table]
+    if not suffixes or CONVERSATION in table:
+        raise ReplayError(
+            f"{path}: --second-answer: given no columns of answers to single requests; allowed: "
+            f"'{models[0]}{ANSWER}' or '{models[0]}{SCORE}'"
+        )
+    for place, model in enumerate(models):
+        texts = table[f"{model}{ANSWER}"] if ANSWER in suffixes else [""] * len(found)
+        scores = _scores(table, f"{model}{SCORE}", path) if SCORE in suffixes else None
+        for row, text in enumerate(texts):
+            score = 0.0 if scores is None else scores[row]
+            found[row, place] = read_answer(Answer(str(text or ""), score=score))
+    return found
+
+
+def _scores(table: Columns, column: str, path: Path) -> list[float]:
+    scores = [_number(value) for value in table[column]]
+    for row, score in enumerate(scores):
+        if not math.isfinite(score):
+            raise ReplayError(
+                f"{path}: column '{column}', request {row + 1}: given {table[column][row]!r}; "
+                "allowed: a finite number"
+            )
+    return scores
 
 
 def _table(path: Path) -> Columns:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from typer import Option
 
+from litellm_messplus.settings.promise import SecondAnswer
+
 
 @dataclass(frozen=True)
 class Stress:
@@ -40,6 +42,37 @@ class Stress:
         """Return how likely a satisfied and an unsatisfied user answer."""
         unsatisfied = min(1.0, self.feedback * self.feedback_bias)
         return min(self.feedback, unsatisfied / self.feedback_bias), unsatisfied
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of the answers of a run."""
+
+    second_answer: Annotated[
+        SecondAnswer,
+        Option(
+            help="`auto` reads the columns `MODEL|answer` or `MODEL|score` of a file, and lets an "
+            "answer that looks bad be replaced by a second model's; `off` does not look at them."
+        ),
+    ] = SecondAnswer.OFF
+    checker: Annotated[
+        float | None,
+        Option(
+            min=0.5,
+            max=0.999,
+            metavar="AUC",
+            help="Simulate a checker of every answer instead: its area under the curve.",
+        ),
+    ] = None
+    checker_cost: Annotated[
+        float,
+        Option(min=0.0, help="The cost of that checker, as a share of the cost of the call read."),
+    ] = 0.0
+
+    @property
+    def of_file(self) -> bool:
+        """Whether the answers in a file are read."""
+        return self.second_answer is SecondAnswer.AUTO and self.checker is None
 
 
 @dataclass(frozen=True)
@@ -82,6 +115,7 @@ class Plan:
             "that confidence, and report in how many runs it does."
         ),
     ] = None
+    reading: Reading = field(default_factory=Reading)
     with_baselines: Annotated[
         bool, Option("--baselines/--no-baselines", help="Whether to run the baselines too.")
     ] = True

@@ -19,6 +19,7 @@ class ReplayError(MessplusError):
 
 Matrix = NDArray[np.float64]
 Order = NDArray[np.intp]
+AnswerRows = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,8 @@ class Recording:
     (requests, models); NaN if unknown, as it can be in a log of served requests only.
 
     ``prompt`` gives the row in ``prompts`` of every request. ``notes`` are for readers of any
-    figure made from it.
+    figure made from it. ``answers`` are the surfaces of the models' answers, of shape (requests,
+    models, numbers), if they are to be read.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Recording:
     satisfied: Matrix
     cost: Matrix
     notes: tuple[str, ...] = ()
+    answers: AnswerRows | None = None
 
     def __len__(self) -> int:
         return len(self.prompt)
@@ -101,6 +104,7 @@ class Recording:
             prompt=self.prompt[order],
             satisfied=self.satisfied[order],
             cost=self.cost[order],
+            answers=None if self.answers is None else self.answers[order],
         )
 
 
@@ -130,7 +134,14 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
         satisfied=np.concatenate([part.satisfied for part in parts]),
         cost=np.concatenate([part.cost for part in parts]),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        answers=_joined([part.answers for part in parts]),
     )
+
+
+def _joined(parts: Sequence[AnswerRows | None]) -> AnswerRows | None:
+    """Join the answers of several recordings; None unless all have them."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def check_same(first: Recording, other: Recording) -> None:

@@ -1,10 +1,12 @@
 """One run: a recording, fed to the serving engine entry by entry as from a log, and the damage to
 its labels."""
 
+import math
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -14,10 +16,13 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
 from litellm_messplus.deciding.decider import Choice, Engine, Question
 from litellm_messplus.deciding.decider import Labelled as Labelling
+from litellm_messplus.prediction.answer import ANSWER_NUMBERS, OWN_SCORE
+from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.prediction.predictor import Before
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.plan import Stress
-from litellm_messplus.replay.recording import Matrix, Recording, ReplayError
+from litellm_messplus.replay.recording import AnswerRows, Matrix, Recording, ReplayError
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime.vocabulary import LabelKind
@@ -103,6 +108,16 @@ def _degrade(
     truth = satisfied.copy()
     truth[struck, model] = satisfied[struck, other]
     return truth
+
+
+def simulated_checker(truth: Matrix, area: float, seed: int) -> AnswerRows:
+    """Draw the scores of a checker whose area under the curve is ``area`` on every model, of shape
+    (requests, models, numbers): normal, and higher for an answer that satisfies."""
+    distance = math.sqrt(2.0) * NormalDist().inv_cdf(area)
+    noise = np.random.default_rng([seed, 3]).standard_normal(truth.shape)
+    found = np.zeros((*truth.shape, len(ANSWER_NUMBERS)), np.float32)
+    found[..., ANSWER_NUMBERS.index(OWN_SCORE)] = distance * truth + noise
+    return found
 
 
 class Late(Generic[Item]):
@@ -218,6 +233,7 @@ class Run:
         self._late: Late[Verdict] = Late(delay)
         self._position = 0
         self._served = np.zeros(len(recording), dtype=np.intp)
+        self._first = self._served.copy()
         self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
         self._queue = np.zeros(len(recording))
         self._aim = np.zeros(len(recording))
@@ -246,27 +262,40 @@ class Run:
         decision = choice.decision
         self._note_decided(request, self.level.name, choice, 1 + len(decision.explored))
         called = [self.place[name] for name in (decision.chosen, *decision.explored)]
-        for verdict in self._settle(request, called, is_exploration=decision.is_exploration):
+        second = self._second(request, choice)
+        for verdict in self._settle(request, called, second, decision.is_exploration):
             self._late.add(request, verdict)
         return decision.is_exploration
+
+    def _second(self, request: int, choice: Choice) -> int | None:
+        """Read the answer, and return the model that answers instead; None if it is kept."""
+        if self.recording.answers is None:
+            return None
+        first = self.place[choice.decision.chosen]
+        question = self._question(request, self.level)
+        reading = self.engine.reads(question, choice, self.recording.answers[request, first])
+        return None if reading.goes_on_to is None else self.place[reading.goes_on_to]
 
     def _hear(self, request: int) -> None:
         """Fold in what has arrived before a request is decided."""
         for verdict in self._late.due(request):
             self._judge(verdict)
 
-    def _decide(
-        self, request: int, level: ServiceLevel, labelled: Labelling | None = None
-    ) -> Choice:
+    def _question(self, request: int, level: ServiceLevel) -> Question:
         prompt = self._prompt[request]
-        question = Question(
+        return Question(
             str(request),
             level,
             self._read[prompt],
             self.recording.prompts.characters[prompt],
             self.recording.models,
+            may_go_on=self.recording.answers is not None,
         )
-        choice = self.engine.decide(question, labelled)
+
+    def _decide(
+        self, request: int, level: ServiceLevel, labelled: Labelling | None = None
+    ) -> Choice:
+        choice = self.engine.decide(self._question(request, level), labelled)
         self._queue[request] = choice.situation.queue
         self._aim[request] = choice.situation.alpha
         return choice
@@ -286,37 +315,59 @@ class Run:
         )
 
     def _settle(
-        self, request: int, called: Sequence[int], *, is_exploration: bool
+        self,
+        request: int,
+        called: Sequence[int],
+        second: int | None = None,
+        is_exploration: bool = False,
     ) -> Iterator[Verdict]:
-        """End every call, the served one first, and yield the verdicts on them."""
-        self._served[request] = called[0]
+        """End every call, the first one first, and yield the verdicts on them. The answer of the
+        ``second`` model is given instead of the first one's, if there is one."""
+        served, first = (called[0] if second is None else second), called[0]
+        called = list(dict.fromkeys((*called, served)))
+        self._served[request] = served
         self._calls[request, called] = True
-        prompt = self._prompt[request]
+        self._first[request] = first
         for number, model in enumerate(called):
             call_id = f"{request}.{number}"
-            example = Example(
-                str(request),
-                self.engine.encoder.name,
-                self._read[prompt].features,
-                self.recording.models[model],
-                is_exploration,
-                self._read[prompt].surface,
-            )
+            turn = Turn.ONLY
+            if second is not None:
+                turn = {first: Turn.REPLACED, second: Turn.SECOND}.get(model, turn)
+            example = self._example(request, model, first, turn, is_exploration)
             self.engine.apply(
                 Settled(
                     position=self._next_position(),
                     zoo=self.engine.zoo.name,
                     call_id=call_id,
                     candidate=self.recording.models[model],
-                    prompt_characters=self.recording.prompts.characters[prompt],
+                    prompt_characters=self.recording.prompts.characters[self._prompt[request]],
                     prompt_tokens=0,
                     completion_tokens=self._cost[request][model] / self._price[model],
                     example=example,
                     given=(),
                 )
             )
-            if self._is_given[request][model]:
-                yield Verdict(request, model, call_id, number == 0, example)
+            is_labelled = turn is not Turn.REPLACED or self.engine.checks_replaced(str(request))
+            if is_labelled and self._is_given[request][model]:
+                yield Verdict(request, model, call_id, model == served, example)
+
+    def _example(
+        self, request: int, model: int, first: int, turn: Turn, is_exploration: bool
+    ) -> Example:
+        prompt, answers, before = self._read[self._prompt[request]], self.recording.answers, None
+        if answers is not None and model != first:
+            before = Before(self.recording.models[first], answers[request, first])
+        return Example(
+            str(request),
+            self.engine.encoder.name,
+            prompt.features,
+            self.recording.models[model],
+            is_exploration,
+            prompt.surface,
+            answer=None if answers is None else answers[request, model],
+            before=before,
+            turn=turn,
+        )
 
     def _judge(self, label: Verdict) -> None:
         satisfaction = self._label[label.request][label.model]

@@ -23,6 +23,7 @@ from litellm_messplus.routing.price import (
     reserve,
     with_feedback,
 )
+from litellm_messplus.routing.second_answer import gains_of
 from litellm_messplus.routing.trying import Knowledge
 
 BLIND = 64
@@ -62,6 +63,16 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """What reading the answer of each model is worth on one request, in the unit of cost, and the
+    satisfaction that it adds; whether answers may be replaced at all."""
+
+    value: list[float]
+    rate: list[float]
+    is_possible: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
     """The choice for a request: the model that serves, the models called ``unseen`` in addition,
     the ``chance`` of a probe, and the probability with which the chosen one was to serve."""
@@ -93,6 +104,8 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
             situation.estimates, view.optimistic, known.rate, strict=True
         )
     ]
+    read = _read(situation, terms)
+    scores = [score - value for score, value in zip(scores, read.value, strict=True)]
     is_blind = known.is_blank and situation.number > BLIND and situation.strain < BINDS
     best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
     pick = _pick(situation, known, view, terms, best, owed, is_blind=is_blind)
@@ -102,12 +115,25 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
         explored=tuple([situation.estimates[place].candidate for place in pick.unseen]),
         is_exploration=pick.is_probe or bool(pick.unseen),
         exploration_probability=pick.chance,
-        expected_satisfaction=situation.estimates[pick.chosen].satisfaction,
+        expected_satisfaction=situation.estimates[pick.chosen].satisfaction
+        + read.rate[pick.chosen],
         propensity=pick.propensity,
         reason=_reason(pick, is_blind, view.is_within_reach, owed + reserved),
         price=terms.price,
         is_within_reach=view.is_within_reach,
+        reads=read.is_possible and pick.chosen == best,
     )
+
+
+def _read(situation: Situation, terms: Terms) -> Read:
+    """Compute what reading each model's answer is worth on this request: nothing if it may not be
+    replaced, or if prompts are not read either."""
+    estimates, spread = situation.estimates, situation.spread
+    if spread is None or not terms.is_planned or terms.price <= 0.0 or not spread.scores.any():
+        return Read([0.0] * len(estimates), [0.0] * len(estimates), False)
+    chances, costs = [e.satisfaction for e in estimates], [e.cost for e in estimates]
+    found = gains_of(chances, costs, spread, terms.price)
+    return Read(found.value[0, 0].tolist(), found.rate[0, 0].tolist(), True)
 
 
 def _terms(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import log, sqrt
 
+from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.routing.limits import Limits
 from litellm_messplus.routing.plan import Outlook
 
@@ -64,6 +65,8 @@ class Situation:
     ``newcomers`` are healthy candidates that are still on trial.
     ``counted`` is the number of its conversation, from 1, if the promise counts conversations; None
     if it counts requests.
+    ``spread`` is what the answers of ``estimates`` usually show; None if the answer to this request
+    may not be replaced by a second one.
     ``limits`` are those in addition to alpha, None if the service level has none; the costs in
     ``outlook`` include the charge for lateness, those of the estimates do not.
     """
@@ -82,6 +85,7 @@ class Situation:
     newcomers: tuple[Estimate, ...] = ()
     limits: Limits | None = None
     counted: int | None = None
+    spread: Spread | None = None
 
     @property
     def number(self) -> int:
@@ -107,7 +111,8 @@ class Decision:
     next best. ``explored`` are the candidates to call in addition, unseen by the user.
     ``propensity`` is the probability with which the first was chosen; ``price`` what one more
     satisfied request might cost, if the policy has such a price. ``is_within_reach`` states
-    whether a candidate may hold alpha, as far as the policy can tell.
+    whether a candidate may hold alpha, as far as the policy can tell. If it ``reads``, the answer
+    may be replaced by a second one.
     """
 
     ranking: tuple[str, ...]
@@ -119,6 +124,7 @@ class Decision:
     reason: Reason
     price: float | None = None
     is_within_reach: bool = True
+    reads: bool = False
 
     @property
     def chosen(self) -> str:

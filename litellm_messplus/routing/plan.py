@@ -19,6 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.answer_heads import Spread
+from litellm_messplus.routing.second_answer import gains
+
 PRICES = np.concatenate(([0.0], np.geomspace(0.02, 100.0, 56))).astype(np.float32)
 """Multiples of the difference in mean cost between the most expensive model and the cheapest."""
 EVIDENCE = 5.0
@@ -30,6 +33,9 @@ SAVING = 0.05
 REPAYMENT, PATIENCE = 300.0, 0.5
 """Requests over which the plan repays a backlog, by raising its target, and how many more for each
 request so far: the faster a debt is repaid, the more it costs."""
+READ_PROMPTS, READ_PRICES = 50, 4
+"""Prompts on which the gain from reading answers is computed, and how many prices are passed over
+for each one at which it is."""
 LARGEST_BACKLOG, LARGEST_CREDIT = 60.0, 30.0
 NEAR = 0.9
 """Share of the way from alpha to the models' best rate: beyond it the price grows without bound."""
@@ -87,12 +93,21 @@ class Outlook:
     (0.15 ms for three models); those of other sets on demand.
     """
 
-    def __init__(self, satisfaction: Matrix, cost: Matrix, hope: Sequence[float]) -> None:
+    def __init__(
+        self,
+        satisfaction: Matrix,
+        cost: Matrix,
+        hope: Sequence[float],
+        spread: Spread | None = None,
+    ) -> None:
         self._satisfaction = np.ascontiguousarray(satisfaction.T, dtype=np.float32)
         self._cost = np.ascontiguousarray(cost.T, dtype=np.float32)
         self._hope = np.asarray(hope, dtype=np.float32)
         means = self._cost.mean(axis=1)
         self._prices = PRICES * max(float(np.ptp(means)), 1e-12)
+        self._reading = None
+        if spread is not None and spread.scores.any():
+            self._reading = Reading(satisfaction, cost, spread, self._prices)
         self._frontiers: dict[tuple[frozenset[int], bool], Frontier] = {}
         self._by_cost = np.argsort(means, kind="stable").tolist()
         for is_hopeful in (False, True):
@@ -123,13 +138,49 @@ class Outlook:
             np.copyto(cost, np.broadcast_to(self._cost[model], shape), where=is_better)
             if place > len(models) - prefixes:
                 key = frozenset(models[:place]), is_hopeful
-                self._frontiers[key] = Frontier(self._prices.tolist(), _rising(rate), _rising(cost))
+                means = rate.mean(axis=1, dtype=np.float64), cost.mean(axis=1, dtype=np.float64)
+                if self._reading is not None:
+                    means = self._reading.added(models[:place], *means)
+                self._frontiers[key] = Frontier(self._prices.tolist(), *map(_rising, means))
 
 
-def _rising(bought: NDArray[np.float32]) -> list[float]:
-    """Average over prompts by price, and keep the means from falling by rounding."""
-    rising: list[float] = np.maximum.accumulate(bought.mean(axis=1, dtype=np.float64)).tolist()
+def _rising(means: Matrix) -> list[float]:
+    """Keep the means from falling by rounding."""
+    rising: list[float] = np.maximum.accumulate(means).tolist()
     return rising
+
+
+class Reading:
+    """What reading answers adds to a frontier: computed on a part of the prompts and prices, as the
+    difference that it makes there. A frontier of its own on so few would be coarser than what there
+    is to gain."""
+
+    def __init__(
+        self, satisfaction: Matrix, cost: Matrix, spread: Spread, prices: NDArray[np.float32]
+    ) -> None:
+        step = -(-len(satisfaction) // READ_PROMPTS)
+        self._rate, self._cost = satisfaction[::step], cost[::step]
+        self._places = np.arange(0, len(prices), READ_PRICES)
+        self._all = np.arange(len(prices))
+        self._prices = prices[self._places].astype(np.float64)
+        self._gains = gains(self._rate, self._cost, spread, self._prices)
+
+    def added(self, models: Sequence[int], rate: Matrix, cost: Matrix) -> tuple[Matrix, Matrix]:
+        """Add to the mean ``rate`` and ``cost`` at each price what reading the answers of these
+        ``models`` changes."""
+        chosen = list(models)
+        rates, costs = self._rate[:, chosen], self._cost[:, chosen]
+        score = costs - self._prices[:, None, None] * rates
+        value, more, paid = (each[..., chosen] for each in self._gains)
+        before, after = score.argmin(axis=-1), (score - value).argmin(axis=-1)
+        shape = score.shape
+        found = []
+        for base, extra in ((rates, more), (costs, paid)):
+            with_reading = np.take_along_axis(base + extra, after[..., None], -1)
+            without = np.take_along_axis(np.broadcast_to(base, shape), before[..., None], -1)
+            changed = (with_reading - without).mean(axis=(1, 2))
+            found.append(np.interp(self._all, self._places, changed))
+        return rate + found[0], cost + found[1]
 
 
 class Owed(NamedTuple):

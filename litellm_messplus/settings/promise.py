@@ -1,6 +1,7 @@
 """What is promised, and what each policy reads of it."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -80,9 +81,20 @@ class ServiceLevel(Promise):
 
 PolicyName = Literal["adaptive", "paper"]
 
+
+class SecondAnswer(StrEnum):
+    """Whether an answer may be replaced by a second model's."""
+
+    AUTO = "auto"
+    OFF = "off"
+
+
 READ_BY: Mapping[PolicyName, frozenset[str]] = {
     "adaptive": frozenset(
-        ("confidence", "p95_seconds", "budget_per_day", "response_bias", "label_noise")
+        (
+            *("confidence", "p95_seconds", "budget_per_day", "response_bias", "label_noise"),
+            "second_answer",
+        )
     ),
     "paper": frozenset(("V", "c", "learning_rate", "momentum", "weight_decay")),
 }

@@ -15,6 +15,7 @@ from litellm_messplus.settings.promise import (
     PolicyName,
     Positive,
     Promise,
+    SecondAnswer,
     ServiceLevel,
     Settings,
     cells,
@@ -124,6 +125,11 @@ class ZooSettings(Promise):
     watch: WatchSettings = Field(
         default_factory=WatchSettings,
         description="The unseen calls for requests that are served as before.",
+    )
+    second_answer: SecondAnswer = Field(
+        default=SecondAnswer.OFF,
+        description="Under `adaptive`: whether an answer that looks bad may be replaced. `auto` "
+        "asks another model where that is worth its cost: see [answers](answers.md).",
     )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,

@@ -7,8 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.answer_heads import Spread, Turn
 from litellm_messplus.prediction.head import Arrays, Label
-from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
+from litellm_messplus.prediction.predictor import Predictor, RecentPrompts, Seen
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing import adaptive, held, trying
 from litellm_messplus.routing.decision import Decision, Situation
@@ -207,9 +208,29 @@ class AdaptivePolicy:
             if self.trials[candidate] >= trying.ENOUGH:
                 del self.trials[candidate]
         if previous is None:
-            self.predictor.learn(candidate, call_id, example.request_id, prompt, verdict)
+            self.predictor.learn(
+                candidate, call_id, example.request_id, prompt, verdict, example.seen
+            )
         else:
             self.predictor.revise(candidate, call_id, prompt, previous, verdict)
+
+    def read(self, example: Example) -> None:
+        if example.answer is None:
+            return
+        candidate, prompt = example.candidate, example.prompt
+        if example.turn is Turn.REPLACED:
+            judged = sum(account.answered_requests for account in self.accounts.values())
+            requests = sum(account.requests for account in self.accounts.values())
+            share = min(judged / max(requests, 1), 1.0)
+            self.predictor.replaced(candidate, prompt, example.answer, share)
+        self.predictor.read(candidate, prompt, example.answer)
+
+    def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
+        return self.predictor.shown(candidate, prompt, seen)
+
+    def spread(self, candidates: Sequence[str]) -> Spread | None:
+        places = [self.predictor.index[name] for name in candidates]
+        return self.predictor.answers.spread.of(places)
 
     def plain(self) -> dict[str, Any]:
         accounts = {name: account.plain() for name, account in self.accounts.items()}

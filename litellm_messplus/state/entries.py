@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.prediction.answer import AnswerSurface
+from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.predictor import Before
+from litellm_messplus.prediction.predictor import Before, Seen
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.runtime.vocabulary import Change
@@ -20,7 +21,8 @@ class Example:
     they came too late for the decision; and its surface, None if none was logged. A forced one,
     which no other candidate could have taken, does not measure the value of a choice. ``answer`` is
     the surface of the candidate's answer, ``before`` another's answer to the same request that was
-    read first; None if there is none, or none was logged."""
+    read first; None if there is none, or none was logged. ``turn`` says whether it was replaced, or
+    given instead of another one."""
 
     request_id: str
     encoder: str
@@ -31,6 +33,12 @@ class Example:
     is_forced: bool = False
     answer: AnswerSurface | None = None
     before: Before | None = None
+    turn: Turn = Turn.ONLY
+
+    @property
+    def seen(self) -> Seen:
+        """What was read of the answers to the request."""
+        return Seen(self.answer, self.before, self.turn)
 
     @property
     def prompt(self) -> Prompt:
@@ -102,7 +110,7 @@ class Settled:
     """A call ended. ``example`` is None if it failed, a model outside the zoo answered, or
     LiteLLM's cache repeated an answer; ``given`` are the earlier labels that stand: the newest of
     each source, none if the conversation's models have learned from them already. ``failed`` is set
-    if no answer came, ``is_replaced`` if the user got another one; ``limited`` is None for a level
+    if no answer came; ``limited`` is None for a level
     without limits in addition to alpha."""
 
     position: int
@@ -117,7 +125,6 @@ class Settled:
     seconds: float | None = None
     limited: LimitedCall | None = None
     failed: FailedCall | None = None
-    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.head import Arrays, Head, Label, fill
+from litellm_messplus.prediction.predictor import Seen
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.routing import decision, held, paper
@@ -223,6 +224,16 @@ class PaperPolicy:
         self.heads.remove(candidate)
         self.means.remove(candidate)
         self.waiting.forget(candidate)
+
+    def read(self, example: Example) -> None:
+        """Do nothing: Algorithm 1 does not read answers."""
+
+    def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
+        (known,) = self.predict(prompt, [candidate])
+        return known, known
+
+    def spread(self, candidates: Sequence[str]) -> None:
+        """Return None: Algorithm 1 does not read answers."""
 
     def bring_in(self, candidate: str) -> None:
         """Do nothing: for Algorithm 1 a new model is one more model to explore."""

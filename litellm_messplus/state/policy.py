@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
+from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.prediction.head import Arrays, Label, LinearHeads
-from litellm_messplus.prediction.predictor import Predictor, RecentPrompts
+from litellm_messplus.prediction.predictor import Predictor, RecentPrompts, Seen
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime.errors import ConfigurationError
@@ -69,6 +70,20 @@ class Policy(Protocol):
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         """Learn from a verdict on a call, served or not; ``previous`` is the verdict that it
         replaces."""
+        ...
+
+    def read(self, example: Example) -> None:
+        """Learn what a candidate's answers look like from one that ended."""
+        ...
+
+    def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
+        """Predict the probability of satisfaction of one candidate before and after its answer is
+        read."""
+        ...
+
+    def spread(self, candidates: Sequence[str]) -> Spread | None:
+        """Return what the answers of the candidates usually show, in the order given; None for a
+        policy that does not read answers."""
         ...
 
     def add(self, candidate: str) -> None:

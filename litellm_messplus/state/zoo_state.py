@@ -254,6 +254,8 @@ class ZooState:
             )
             if entry.seconds is not None:
                 self.durations[entry.candidate or ""].add(multiple, entry.seconds)
+        if self._can_teach(entry.example):
+            self.policy.read(entry.example)
         verdict = self.rule.verdict(entry.given)
         if verdict is not None and self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, None)

@@ -48,6 +48,14 @@ def test_of_a_long_answer_only_its_ends_are_read_and_its_length_is_counted() -> 
     assert number(Answer("abc", characters=1023), "characters") == 10.0
 
 
+def test_log_probabilities_and_a_score_of_ones_own_are_numbers_too() -> None:
+    answer = Answer("4", log_probabilities=(-0.1, -3.0, -0.2, -float("inf")), score=0.7)
+    assert number(answer, "mean log-probability") == pytest.approx(-23.3 / 4)
+    assert number(answer, "least log-probability") == -20.0
+    assert number(answer, "share of unlikely tokens") == 0.5
+    assert number(answer, "own score") == pytest.approx(0.7)
+
+
 def test_an_answer_of_brackets_is_no_json_and_no_error() -> None:
     assert number(Answer("[" * 1400 + "]" * 1400), "is JSON") in (0.0, 1.0)
     assert number(Answer("[" * 100_000 + "]" * 100_000), "is JSON") == 1.0

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt import Average, Prompt
-from litellm_messplus.prediction.prompt_heads import PromptHeads, Trust, log_odds, logistic
+from litellm_messplus.prediction.prompt_heads import PromptHeads
 from litellm_messplus.prediction.surface import read_surface
+from litellm_messplus.prediction.trust import Trust, log_odds, logistic
 from tests.support.builders import pair, point
 
 SHARE = 0.6
@@ -225,14 +226,18 @@ def charged(trust: Trust, times: int, label: float, *heads: int) -> Trust:
     return trust
 
 
+def untried() -> Trust:
+    return PromptHeads(1, 8).trust
+
+
 def test_the_experts_are_charged_the_better_is_trusted_and_old_losses_are_forgotten() -> None:
-    cautious = Trust()
+    cautious = untried()
     assert cautious.evidence <= 0.0
-    right = charged(Trust(), 30, 1.0, 0)  # the first reader's shared head is right, each time
+    right = charged(untried(), 30, 1.0, 0)  # the first reader's shared head is right, each time
     assert right.evidence > 5.0
     assert right.of_heads[0] > max(cautious.of_heads[0], 0.8)
     assert right.of_heads[2] < cautious.of_heads[2]
-    wrong = charged(Trust(), 5000, 0.0)
+    wrong = charged(untried(), 5000, 0.0)
     assert wrong.evidence == 0.0
     assert wrong.of_heads.max() < 0.01
     assert wrong.losses.max() > 100.0
