@@ -93,9 +93,9 @@ FACTORS, USUAL_PARTS = "price_factors", "usual_parts"
 
 
 class Reading(NamedTuple):
-    """What the ``prompt`` predicts of the chosen candidate, and what its ``answer`` does; the
-    candidate that it ``goes_on_to``, to answer instead, and the satisfaction ``expected`` of that;
-    None if the answer is kept."""
+    """Predictions of the chosen candidate's satisfaction, from the ``prompt`` and from its
+    ``answer``; the candidate that it ``goes_on_to``, to answer instead, and the satisfaction
+    ``expected`` of that; None if the answer is kept."""
 
     prompt: float
     answer: float

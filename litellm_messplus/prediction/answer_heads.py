@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.prediction.answer import ANSWER_NUMBERS, AnswerSurface
-from litellm_messplus.prediction.head import Arrays, Belief, Label, Observed, Vector, observe
+from litellm_messplus.prediction.head import (
+    Arrays,
+    Belief,
+    Label,
+    Observed,
+    Vector,
+    correct,
+    observe,
+)
 from litellm_messplus.prediction.trust import EDGE, LEAST_INFORMATION, Trust, logistic
 
 SHARED, OWN = 0.05, 0.03
@@ -29,16 +37,19 @@ USUAL_PRIOR, USUAL_MEMORY = 5.0, 1000.0
 """The weight, in answers, of the prior that a number is usually 0, and the answers remembered."""
 FARTHEST, LOGIT = 3.0, 2.0
 """Largest difference from the usual, in deviations, and largest log-odds that multiply it."""
-KNEE, KNEE_MEAN = 0.5, 0.2
-"""Where the ramps begin, in deviations either way, and their mean for a normal number."""
+KNEE = 0.5
+"""Where the ramps begin, in deviations either way."""
 KEPT = 64
 """Answers of each model from which the spread of its scores is taken."""
 QUANTILES = (np.arange(10) + 0.5) / 10
 LIKENESS, LIKENESS_PRIOR, MOST_LIKE = 0.35, 20.0, 0.8
 """How much of a model's surprise another one shares: the prior, its weight, and the most."""
 
-MISSED_PRIOR, MISSED_MEMORY = 20.0, 300.0
-"""Weight, in labels, of the prior that second answers are as good as expected; labels remembered."""
+MARGIN, MISSED_PRIOR, MISSED_MEMORY = 0.02, 20.0, 300.0
+"""The weight, in labels, of the prior that second answers are as good as expected, and how many
+labels are remembered."""
+
+Array = NDArray[np.floating[Any]]
 
 COUNT = len(ANSWER_NUMBERS)
 WIDTH = 4 * COUNT
@@ -53,24 +64,26 @@ class Turn(IntEnum):
 
 
 class Spread(NamedTuple):
-    """What reading answers may show, before any call: ``scores``, shape (models, 10), are quantiles
-    of the shift in log-odds that each model's answers show, and ``likeness``, shape (models,
-    models), is how much of the surprise of a row's answer the model of a column shares. By
-    ``margin`` second answers were less better than the first ones than was expected, lately."""
+    """Expectation of what answers will show, before any call: ``scores``, shape (models, 10), are
+    quantiles of the shift in log-odds that each model's answers show, and ``likeness``, shape
+    (models, models), is how much of the surprise of a row's answer the model of a column shares.
+    ``margin``, shape (1,), is by how much the gain from second answers was overrated lately, and
+    ``evidence``, shape (1,), by how many nats predictions from answers have beaten the prompt's."""
 
     scores: NDArray[np.float64]
     likeness: NDArray[np.float64]
     margin: NDArray[np.float64]
+    evidence: NDArray[np.float64]
 
     def of(self, places: list[int]) -> "Spread":
         """Return that of some models, in the order of their ``places``."""
         likeness = self.likeness[np.ix_(places, places)]
-        return Spread(self.scores[places], likeness, self.margin)
+        return Spread(self.scores[places], likeness, self.margin, self.evidence)
 
 
 class Usual:
-    """What each model's answers usually look like, given the log-odds that the prompt predicts: a
-    line per number, and the deviation from it."""
+    """The usual look of each model's answers, given the log-odds that the prompt predicts: a line
+    per number, and the deviation from it."""
 
     def __init__(self, models: int) -> None:
         self.moments = np.tile(np.eye(2) * USUAL_PRIOR, (models, 1, 1))
@@ -78,12 +91,14 @@ class Usual:
         self.variance = np.ones((models, COUNT))
         self.counts = np.zeros(models)
         self.lines = np.zeros((models, 2, COUNT))
+        self.ramps = np.zeros((models, 2 * COUNT))
 
-    def difference(self, model: int, answer: AnswerSurface, odds: float) -> NDArray[np.float64]:
-        """Return the difference of an answer's numbers from the usual, in deviations."""
-        line = self.lines[model]
-        found = (answer - line[0] - odds * line[1]) / np.sqrt(self.variance[model] + 0.01)
-        return np.asarray(np.clip(found, -FARTHEST, FARTHEST))
+    def difference(self, model: int, answer: Array, odds: Array) -> Array:
+        """Return the difference of answers' numbers, shape (..., numbers), from the usual, in
+        deviations; ``odds`` have shape (..., 1)."""
+        constant, slope = self.lines[model]
+        found = (answer - constant - odds * slope) / np.sqrt(self.variance[model] + 0.01)
+        return np.asarray(np.minimum(np.maximum(found, -FARTHEST), FARTHEST))
 
     def add(self, model: int, answer: AnswerSurface, odds: float) -> None:
         """Count an answer, whether it is judged or not."""
@@ -95,6 +110,8 @@ class Usual:
         self.counts[model] = min(self.counts[model] + 1.0, USUAL_MEMORY)
         rate = 1.0 / (self.counts[model] + USUAL_PRIOR)
         self.variance[model] += rate * (missed * missed - self.variance[model])
+        ramps = _ramps(self.difference(model, answer, basis[1:]))
+        self.ramps[model] += rate * (ramps - self.ramps[model])
         self.lines[model] = np.linalg.solve(self.moments[model], self.sums[model])
 
 
@@ -105,12 +122,12 @@ class AnswerHeads:
         self.usual = Usual(models)
         self.shared = Belief(WIDTH, SHARED)
         self.own = [Belief(WIDTH, OWN) for _ in range(models)]
-        self.trust = Trust(SCALES)
-        self.recent = np.zeros((models, KEPT, COUNT + 1))
+        self.trust = Trust(SCALES, is_charge_lasting=True)
+        self.recent = np.zeros((models, KEPT, COUNT + 1), np.float32)
         self.read = np.zeros(models, np.int64)
         self.pairs = np.zeros((models, models, 5))
         scores = np.zeros((models, len(QUANTILES)))
-        self.spread = Spread(scores, np.full((models, models), LIKENESS), np.zeros(1))
+        self.spread = Spread(scores, np.full((models, models), LIKENESS), np.zeros(1), np.zeros(1))
         self.missed = np.zeros((2, 2))
         self._weigh()
 
@@ -138,6 +155,13 @@ class AnswerHeads:
             observe(parts, label.residual(guess), information)
         self._weigh()
 
+    def revise(self, model: int, answer: AnswerSurface, odds: float, difference: float) -> None:
+        """Learn a second verdict; ``difference`` is its residual minus that of the one it
+        replaces. The experts' charges stay."""
+        row = self._row(model, answer, odds)
+        correct([Observed(self.shared, row), Observed(self.own[model], row)], difference)
+        self._weigh()
+
     def compare(self, first: int, model: int, surprise: float, missed: Label) -> None:
         """Learn how alike two models are: ``surprise`` is what the first one's answer showed, and
         ``missed`` the label of the other minus its prediction; both in deviations of a label."""
@@ -160,16 +184,18 @@ class AnswerHeads:
         scores = np.zeros_like(self.spread.scores)
         for model, count in enumerate(np.minimum(self.read, KEPT).tolist()):
             if count:
-                rows = self.recent[model, :count]
-                found = [self.shift(model, row[:-1], row[-1]) for row in rows.astype(np.float32)]
-                scores[model] = np.quantile(found, QUANTILES)
+                kept = self.recent[model, :count]
+                rows = self._rows(model, kept[:, :-1], kept[:, -1:])
+                scores[model] = np.quantile(rows @ self._weights[model], QUANTILES)
         weight, x, y, xx, xy = np.moveaxis(self.pairs, -1, 0)
         weight = np.maximum(weight, 1e-9)
         slope = LIKENESS_PRIOR * LIKENESS + xy - x * y / weight
         slope /= LIKENESS_PRIOR + np.maximum(xx - x * x / weight, 0.0)
         first, then = self.missed[:, 1] / (self.missed[:, 0] + MISSED_PRIOR)
-        margin = np.array([max(first - then, 0.0)])
-        self.spread = Spread(scores, np.clip(slope, 0.0, MOST_LIKE), margin)
+        doubt = MARGIN * MISSED_PRIOR / (float(self.missed[1, 0]) + MISSED_PRIOR)
+        margin = np.array([max(float(first - then) + doubt, 0.0)])
+        evidence = np.array([self.trust.evidence])
+        self.spread = Spread(scores, np.clip(slope, 0.0, MOST_LIKE), margin, evidence)
 
     def doubt(self, model: int) -> None:
         """Let a model that has changed be learned anew."""
@@ -184,7 +210,9 @@ class AnswerHeads:
             new[tuple(slice(size) for size in old.shape)] = old
             _set(self, name, new)
         self.own.append(Belief(WIDTH, OWN))
-        self.spread = grown.spread._replace(margin=self.spread.margin)
+        self.spread = self.spread._replace(
+            scores=grown.spread.scores, likeness=grown.spread.likeness
+        )
         self._weigh()
         self.settle()
 
@@ -195,7 +223,8 @@ class AnswerHeads:
             kept = np.delete(_get(self, name), model, axis=0)
             _set(self, name, np.delete(kept, model, axis=1) if name in _SQUARE else kept)
         scores, likeness = (np.delete(each, model, axis=0) for each in self.spread[:2])
-        self.spread = Spread(scores, np.delete(likeness, model, axis=1), self.spread.margin)
+        likeness = np.delete(likeness, model, axis=1)
+        self.spread = self.spread._replace(scores=scores, likeness=likeness)
         self._weigh()
         self.settle()
 
@@ -243,13 +272,21 @@ class AnswerHeads:
         self._weights = [shared * self.shared.mean + own * each.mean for each in self.own]
 
     def _row(self, model: int, answer: AnswerSurface, odds: float) -> Vector:
-        """Return the heads' input, shape (WIDTH,): the differences from the usual, their product
-        with the prompt's log-odds, and a ramp either way."""
-        found = self.usual.difference(model, answer, odds)
-        at = min(max(odds, -LOGIT), LOGIT) / LOGIT
-        high, low = np.maximum(found - KNEE, 0.0), np.maximum(-found - KNEE, 0.0)
-        row = np.concatenate((found, at * found, high - KNEE_MEAN, low - KNEE_MEAN))
-        return row.astype(np.float32)
+        return self._rows(model, answer, np.array([odds]))
+
+    def _rows(self, model: int, answers: Array, odds: Array) -> Vector:
+        """Return the heads' input, shape (..., WIDTH): the differences from the usual, their
+        product with the prompt's log-odds, and a ramp either way, from its usual height."""
+        found = self.usual.difference(model, answers, odds)
+        at = np.minimum(np.maximum(odds, -LOGIT), LOGIT) / LOGIT
+        ramps = _ramps(found) - self.usual.ramps[model]
+        return np.concatenate((found, at * found, ramps), axis=-1, dtype=np.float32)
+
+
+def _ramps(difference: Array) -> Array:
+    """Return what of a difference lies beyond the knee, above and below, shape (..., 2 COUNT)."""
+    high, low = np.maximum(difference - KNEE, 0.0), np.maximum(-difference - KNEE, 0.0)
+    return np.concatenate((high, low), axis=-1)
 
 
 Chances = float | NDArray[np.float64]
@@ -266,7 +303,7 @@ def moved(
     return np.asarray(np.clip(mine + likeness * scale * (shown - first), EDGE, 1.0 - EDGE))
 
 
-_VIEW = ("usual.lines", "usual.variance")
+_VIEW = ("usual.lines", "usual.variance", "usual.ramps")
 _SQUARE = ("pairs",)
 _ARRAYS = (*_VIEW, "usual.moments", "usual.sums", "usual.counts", "recent", "read", *_SQUARE)
 

@@ -19,140 +19,12 @@ from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.answer_heads import AnswerHeads, Turn, moved
 from litellm_messplus.prediction.change import ChangeTest
 from litellm_messplus.prediction.head import Arrays, Label
-from litellm_messplus.prediction.prompt import Prompt, projection
+from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import PromptHeads
 from litellm_messplus.prediction.rates import FadingRate, optimism, rates
-from litellm_messplus.prediction.surface import NUMBERS, WIDTH, ramps
-from litellm_messplus.prediction.trust import log_odds, logistic, logistics, within
+from litellm_messplus.prediction.recent import VIEW, RecentPrompts
+from litellm_messplus.prediction.trust import log_odds, logistic, within
 from litellm_messplus.runtime.bounded import Bounded
-
-# The recently judged prompts: those that a plan is made for, and that a rate is a mean over.
-#
-# A model's rate refers to all prompts, while the heads give what one prompt adds in log-odds. The
-# two are reconciled here: each model gets an offset, so that its predictions, averaged over the
-# recent prompts, equal its rate. Without it a head with large slopes would predict a mean that was
-# never measured.
-
-KEPT = 200
-"""Number of prompts kept, the newest."""
-EVERY = 8
-"""Labels after which offsets and predictions are recomputed, in 0.5 ms for three models."""
-STEPS = 3
-"""Newton steps per update, from the last offset."""
-FARTHEST = 6.0
-"""Largest offset, in log-odds."""
-
-
-class RecentPrompts:
-    """A ring of the last ``KEPT`` judged prompts.
-
-    ``satisfaction``, shape (prompts, models), holds their predictions as of the last increment of
-    ``version``; ``hope``, shape (models,), what could be added to each model's rate then.
-    """
-
-    def __init__(self, models: int, dimension: int) -> None:
-        self._dimension = dimension
-        self.numbers = np.zeros((KEPT, len(NUMBERS)), np.float32)
-        self.is_seen = np.zeros(KEPT, np.bool_)
-        self.ramps = np.zeros((KEPT, WIDTH), np.float32)
-        self.words = np.zeros((KEPT, projection(dimension).width), np.float32)
-        self.requests: list[str] = []
-        self.added = self.labels = self.version = 0
-        self.offsets: NDArray[np.float64] = np.zeros(models)
-        self.means: NDArray[np.float64] = np.zeros(models)
-        self.satisfaction: NDArray[np.float64] = np.zeros((0, models))
-        self.hope: NDArray[np.float64] = np.zeros(models)
-
-    def __len__(self) -> int:
-        return min(self.added, KEPT)
-
-    def add(self, request_id: str, prompt: Prompt, heads: PromptHeads) -> None:
-        """Add the prompt of a judged request, once, however many of its calls are judged. Missing
-        parts are set to the average."""
-        if request_id in self.requests:
-            return
-        place = self.added % KEPT
-        surface, words = prompt.ramps, prompt.words(self._dimension)
-        self.is_seen[place] = surface is not None
-        self.numbers[place] = 0.0 if prompt.surface is None else prompt.surface
-        self.ramps[place] = 0.0 if surface is None else surface
-        self.words[place] = heads.average.words if words is None else words
-        self.requests = [*self.requests, request_id][-KEPT:]
-        self.added += 1
-
-    def counted(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
-        """Count a learned label, and recompute the predictions at every ``EVERY`` labels."""
-        self.labels += 1
-        if self.labels % EVERY == 0 and self.added:
-            self._predict(heads, rates)
-            self.hope = np.array(hope)
-            self.version += 1
-
-    def add_model(self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]) -> None:
-        """Add a model, and recompute all predictions."""
-        self.offsets, self.means = np.append(self.offsets, 0.0), np.append(self.means, 0.0)
-        self._models_changed(heads, rates, hope)
-
-    def remove_model(
-        self, model: int, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]
-    ) -> None:
-        """Forget a model, and recompute the others' predictions."""
-        self.offsets, self.means = np.delete(self.offsets, model), np.delete(self.means, model)
-        self._models_changed(heads, rates, hope)
-
-    def _models_changed(
-        self, heads: PromptHeads, rates: Sequence[float], hope: Sequence[float]
-    ) -> None:
-        self.hope = np.array(hope)
-        self.satisfaction = np.zeros((0, len(rates)))
-        if self.version > 0:
-            self._predict(heads, rates)
-            self.version += 1
-
-    def _predict(self, heads: PromptHeads, rates: Sequence[float]) -> None:
-        kept = len(self)
-        surface = self.ramps[:kept] - heads.average.surface
-        surface[~self.is_seen[:kept]] = 0.0
-        words = self.words[:kept] - heads.average.words
-        shifts = heads.combined.of_many(surface, words).astype(np.float64)
-        self.means = shifts.mean(axis=0)
-        shifts -= self.means
-        base = np.array([log_odds(rate) for rate in rates])
-        wanted = logistics(base)
-        for _ in range(STEPS):
-            guess = logistics(base + self.offsets + shifts)
-            slope = np.maximum((guess * (1.0 - guess)).mean(axis=0), 1e-3)
-            step = (guess.mean(axis=0) - wanted) / slope
-            self.offsets = np.clip(self.offsets - step, -FARTHEST, FARTHEST)
-        self.satisfaction = logistics(base + self.offsets + shifts)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the part of a snapshot that is not in ``arrays``."""
-        return {
-            "requests": self.requests,
-            "counts": [self.added, self.labels, self.version],
-        }
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {f"recent_{name}": getattr(self, name) for name in _ARRAYS}
-
-    def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.requests = list(plain["requests"])
-        self.added, self.labels, self.version = plain["counts"]
-        for name in _ARRAYS:
-            setattr(self, name, arrays[f"recent_{name}"].copy())
-        self.ramps[self.is_seen] = ramps(self.numbers[self.is_seen])
-
-    def load_view(self, counts: Sequence[int], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Show the predictions of the prompts that gave this view, without the prompts."""
-        self.added, self.labels, self.version = counts
-        for name in _VIEW:
-            setattr(self, name, arrays[f"recent_{name}"])
-
-
-_VIEW = ("offsets", "means", "satisfaction", "hope")
-_ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "hope")
-
 
 REVISABLE = 4096
 """Labels whose mark is kept, so that a second verdict can replace the first exactly. The weight of
@@ -179,8 +51,8 @@ class Before(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What was read of the answers to a request: a call's own, and the one ``before`` it; its
-    ``turn`` among them."""
+    """Answers to a request that were read: a call's own, and the one ``before`` it; its ``turn``
+    among them."""
 
     answer: AnswerSurface | None = None
     before: Before | None = None
@@ -230,9 +102,8 @@ class Predictor:
         if seen.answer is None:
             return before, before
         odds = log_odds(before)
-        return before, within(
-            logistic(odds + self.answers.shift(self.index[candidate], seen.answer, odds))
-        )
+        shift = self.answers.shift(self.index[candidate], seen.answer, odds)
+        return before, (before if shift == 0.0 else within(logistic(odds + shift)))
 
     def _before(self, place: int, prompt: Prompt, seen: Seen) -> float:
         """Predict without a candidate's own answer, but with the one that was seen before it."""
@@ -310,13 +181,23 @@ class Predictor:
         self.answers.compare(first, place, surprise, Label(missed, label.weight))
 
     def revise(
-        self, candidate: str, call_id: str, prompt: Prompt, previous: Label, label: Label
+        self,
+        candidate: str,
+        call_id: str,
+        prompt: Prompt,
+        previous: Label,
+        label: Label,
+        answer: AnswerSurface | None = None,
     ) -> None:
         """Replace the first verdict by a second one (the experts' charges stay)."""
         place = self.index[candidate]
         if prompt.is_read:
             guess = self.satisfaction(prompt)[place]
             self.heads.revise(place, prompt, label.residual(guess) - previous.residual(guess))
+        if answer is not None:
+            before, guess = self.shown(candidate, prompt, Seen(answer))
+            difference = label.residual(guess) - previous.residual(guess)
+            self.answers.revise(place, answer, log_odds(before), difference)
         mark = self._marks.get(call_id)
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))
@@ -384,7 +265,7 @@ class Predictor:
     def view(self) -> tuple[dict[str, Any], Arrays]:
         """Return what predictions need of ``plain`` and ``arrays``."""
         recent = self.recent
-        shown = {f"recent_{name}": getattr(recent, name) for name in _VIEW}
+        shown = {f"recent_{name}": getattr(recent, name) for name in VIEW}
         counts = [recent.added, recent.labels, recent.version]
         plain = {"recent": counts, "changes": [test.plain() for test in self.changes]}
         return plain, {**self._rates(), **self.heads.view(), **self.answers.view(), **shown}

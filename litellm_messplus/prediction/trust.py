@@ -50,17 +50,23 @@ def logistics(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 class Trust:
     """The experts: ``scales`` of shape (experts, heads), the first of which uses no head.
-    ``of_heads``, shape (heads,), is the share of each head that they use together."""
+    ``of_heads``, shape (heads,), is the share of each head that they use together. A lasting charge
+    is not forgotten with the labels: heads must go on to earn it."""
 
-    def __init__(self, scales: Sequence[Sequence[float]]) -> None:
+    def __init__(
+        self, scales: Sequence[Sequence[float]], *, is_charge_lasting: bool = False
+    ) -> None:
         self.scales = np.array(scales)
-        self.losses: NDArray[np.float64] = CHARGE * self.scales.sum(axis=1)
+        charge = CHARGE * self.scales.sum(axis=1)
+        self.losses: NDArray[np.float64] = np.zeros_like(charge) if is_charge_lasting else charge
+        self._lasting = charge - self.losses
         self._weigh()
 
     @property
     def evidence(self) -> float:
         """The nats by which the best expert beats the one that uses no head."""
-        return float(self.losses[0] - self.losses.min())
+        losses = self.losses + self._lasting
+        return float(losses[0] - losses.min())
 
     def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
         """Charge every expert its log-loss on a label; ``base`` is the prediction without heads, in
@@ -75,5 +81,6 @@ class Trust:
         self._weigh()
 
     def _weigh(self) -> None:
-        weights = np.exp(self.losses.min() - self.losses)
+        losses = self.losses + self._lasting
+        weights = np.exp(losses.min() - losses)
         self.of_heads: NDArray[np.float64] = weights @ self.scales / weights.sum()

@@ -46,7 +46,7 @@ class Stress:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of the answers of a run."""
+    """Options for reading the answers of a run."""
 
     second_answer: Annotated[
         SecondAnswer,

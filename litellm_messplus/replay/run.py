@@ -251,6 +251,7 @@ class Run:
             self.answers.truth,
             self.recording.cost,
             explorations=explorations,
+            first=self._first,
             queue=self._queue,
             said=self._said,
         )

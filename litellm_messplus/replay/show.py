@@ -26,7 +26,9 @@ def table(report: ReplayReport) -> Table:
     shown = Table(
         title=f"{report.file}\n{report.requests} requests, {len(score.costs)} seeds, "
         f"alpha {score.alpha:g}",
-        caption=f"served by {_mix(score.model_mix)}; {score.explorations:.0f} explorations\n"
+        caption=f"served by {_mix(score.model_mix)}; {score.explorations:.0f} explorations"
+        + (f"; {score.second_answers:.0f} second answers" if score.second_answers else "")
+        + "\n"
         "cost: of every call; mix: the hindsight mix; d: points above alpha;\n"
         "<-0.5, <-2: runs that ended so many points below alpha"
         + "".join(f"\n{note}" for note in report.notes),

@@ -129,12 +129,12 @@ def _by_rank(rates: Vector) -> Vector:
 class Outcome:
     """The result per request: the model that served, and its virtual queue before the decision,
     both of shape (requests,); ``calls``, of shape (requests, models), marks the models that were
-    called at all.
+    called at all. ``second_answers`` were given in place of a first one.
 
     ``satisfied`` is the truth of the served calls, whatever their labels; ``cost`` that of every
-    call, ``label_cost`` the total of those that no user saw. ``queue`` is None if the baseline has
-    none; ``said`` holds the labels that came for the served calls, NaN if none did; None if no
-    labels were collected.
+    call, ``label_cost`` the total of those that were made to learn. ``queue`` is None if the
+    baseline has none; ``said`` holds the labels that came for the served calls, NaN if none did;
+    None if no labels were collected.
     """
 
     served: NDArray[np.intp]
@@ -143,6 +143,7 @@ class Outcome:
     cost: Series
     label_cost: float
     explorations: int
+    second_answers: int = 0
     queue: Series | None = None
     said: Series | None = None
 
@@ -155,6 +156,7 @@ class Outcome:
         cost: Matrix,
         *,
         explorations: int = 0,
+        first: NDArray[np.intp] | None = None,
         queue: Series | None = None,
         said: Series | None = None,
     ) -> "Outcome":
@@ -162,13 +164,17 @@ class Outcome:
         ``Outcome``."""
         requests = np.arange(len(served))
         called = (calls * cost).sum(axis=1)
+        replaced = np.zeros_like(called)
+        if first is not None:
+            replaced[:] = np.where(first != served, cost[requests, first], 0.0)
         return cls(
             served=served,
             calls=calls,
             satisfied=truth[requests, served],
             cost=called,
-            label_cost=float((called - cost[requests, served]).sum()),
+            label_cost=float((called - replaced - cost[requests, served]).sum()),
             explorations=explorations,
+            second_answers=int((replaced > 0.0).sum()),
             queue=queue,
             said=said,
         )
@@ -258,8 +264,9 @@ class Score:
     is the final satisfaction minus alpha, in percentage points. Both have shape (seeds,).
 
     ``label_cost`` is the part of a run's cost that no user saw, ``model_mix`` the share of requests
-    that each model served, ``explorations`` the number of requests that explored; all are means
-    over seeds.
+    that each model served, ``explorations`` the number of requests that explored, and
+    ``second_answers`` that of those with an answer in place of a first one; all are means over
+    seeds.
     """
 
     alpha: float
@@ -268,6 +275,7 @@ class Score:
     label_cost: float
     explorations: float
     model_mix: dict[str, float]
+    second_answers: float = 0.0
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], models: Sequence[str], alpha: float) -> "Score":
@@ -281,6 +289,7 @@ class Score:
             points=100.0 * (satisfaction - alpha),
             label_cost=float(np.mean([outcome.label_cost for outcome in outcomes])),
             explorations=float(np.mean([outcome.explorations for outcome in outcomes])),
+            second_answers=float(np.mean([outcome.second_answers for outcome in outcomes])),
             model_mix=dict(zip(models, shares.tolist(), strict=True)),
         )
 
@@ -309,6 +318,7 @@ class Score:
             "below_half_point": self.below(0.5),
             "below_two_points": self.below(2.0),
             "explorations": self.explorations,
+            "second_answers": self.second_answers,
             "model_mix": self.model_mix,
             "worst_over_median": self.worst_over_median,
             "spread": {

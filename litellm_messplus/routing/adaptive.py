@@ -64,7 +64,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading the answer of each model is worth on one request, in the unit of cost, and the
+    """Worth of reading the answer of each model on one request, in the unit of cost, and the
     satisfaction that it adds; whether answers may be replaced at all."""
 
     value: list[float]
@@ -149,7 +149,10 @@ def _terms(
     repayment = horizon(situation.number, answered_share)
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
-    if situation.outlook is not None and known.evidence >= EVIDENCE:
+    evidence = known.evidence
+    if situation.spread is not None:
+        evidence = max(evidence, float(situation.spread.evidence[0]))
+    if situation.outlook is not None and evidence >= EVIDENCE:
         aimed = Owed(owed + PLANNED_RESERVE * reserved, situation.number, known.overrated)
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
         return Terms(models, _bounded(price, view) / situation.strain, True)

@@ -151,7 +151,7 @@ def _rising(means: Matrix) -> list[float]:
 
 
 class Reading:
-    """What reading answers adds to a frontier: computed on a part of the prompts and prices, as the
+    """Addition of reading answers to a frontier: computed on a part of the prompts and prices, as the
     difference that it makes there. A frontier of its own on so few would be coarser than what there
     is to gain."""
 

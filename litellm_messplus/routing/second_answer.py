@@ -27,7 +27,7 @@ looked good alone."""
 
 
 class Gains(NamedTuple):
-    """What reading adds to each model, each of shape (prices, prompts, models): the ``value`` at
+    """Gains of each model from reading its answer, each of shape (prices, prompts, models): the ``value`` at
     the price, in the unit of cost, the satisfaction (``rate``) and the ``cost``."""
 
     value: Array

@@ -83,7 +83,7 @@ PolicyName = Literal["adaptive", "paper"]
 
 
 class SecondAnswer(StrEnum):
-    """Whether an answer may be replaced by a second model's."""
+    """Settings of a zoo for whether an answer may be replaced by a second model's."""
 
     AUTO = "auto"
     OFF = "off"

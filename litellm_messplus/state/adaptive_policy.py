@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.answer_heads import Spread, Turn
 from litellm_messplus.prediction.head import Arrays, Label
-from litellm_messplus.prediction.predictor import Predictor, RecentPrompts, Seen
+from litellm_messplus.prediction.predictor import Predictor, Seen
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.recent import RecentPrompts
 from litellm_messplus.routing import adaptive, held, trying
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.routing.trying import Knowledge
@@ -212,7 +213,7 @@ class AdaptivePolicy:
                 candidate, call_id, example.request_id, prompt, verdict, example.seen
             )
         else:
-            self.predictor.revise(candidate, call_id, prompt, previous, verdict)
+            self.predictor.revise(candidate, call_id, prompt, previous, verdict, example.answer)
 
     def read(self, example: Example) -> None:
         if example.answer is None:

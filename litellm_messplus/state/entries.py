@@ -37,7 +37,7 @@ class Example:
 
     @property
     def seen(self) -> Seen:
-        """What was read of the answers to the request."""
+        """The answers to the request that were read."""
         return Seen(self.answer, self.before, self.turn)
 
     @property

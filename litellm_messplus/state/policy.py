@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.prediction.head import Arrays, Label, LinearHeads
-from litellm_messplus.prediction.predictor import Predictor, RecentPrompts, Seen
+from litellm_messplus.prediction.predictor import Predictor, Seen
 from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.recent import RecentPrompts
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.promise import ServiceLevel

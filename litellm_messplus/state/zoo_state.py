@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import Durations, TokenEstimator, expected
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.predictor import RecentPrompts
 from litellm_messplus.prediction.prompt_heads import LengthHeads
+from litellm_messplus.prediction.recent import RecentPrompts
 from litellm_messplus.prediction.surface import CHARACTERS
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.catalog import MOST, Catalog

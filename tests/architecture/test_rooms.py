@@ -15,7 +15,7 @@ PURE_TOOLS = {"bounded", "draws", "errors", "stand_ins", "vocabulary"}
 """Modules of `runtime` that have no clock either."""
 ALLOWED = {
     "runtime": set(),
-    "routing": {"rows"},
+    "routing": {"prediction", "rows"},
     "prediction": {"runtime"},
     "costs": set(),
     "conversations": {"costs", "prediction", "rows", "runtime"},

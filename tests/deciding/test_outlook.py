@@ -5,7 +5,7 @@ import pytest
 from litellm_messplus.deciding.decider import Engine, Question
 from litellm_messplus.deciding.expectations import OUTLOOKS
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.predictor import EVERY
+from litellm_messplus.prediction.recent import EVERY
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.routing.decision import Situation
 from litellm_messplus.routing.plan import FEWEST, Frontier, Outlook

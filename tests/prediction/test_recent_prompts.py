@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.predictor import EVERY, KEPT, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import PromptHeads
+from litellm_messplus.prediction.recent import EVERY, KEPT, RecentPrompts
 from litellm_messplus.prediction.surface import read_surface
 from tests.support.builders import pair, point
 

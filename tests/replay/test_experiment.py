@@ -34,6 +34,7 @@ KEYS = {
     "below_half_point",
     "below_two_points",
     "explorations",
+    "second_answers",
     "model_mix",
     "cost_at_alpha",
     "label_cost",

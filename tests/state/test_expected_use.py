@@ -6,9 +6,9 @@ import pytest
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.predictor import EVERY, RecentPrompts
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import LengthHeads, PromptHeads
+from litellm_messplus.prediction.recent import EVERY, RecentPrompts
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.state.zoo_state import ExpectedUse
 from tests.support.builders import point

@@ -1,0 +1,88 @@
+"""A second answer is called for where it is worth its cost, and never without a sign."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litellm_messplus.prediction.answer_heads import Spread
+from litellm_messplus.routing.plan import Outlook
+from litellm_messplus.routing.second_answer import gains, gains_of, second
+
+MODELS = 3
+chance = st.floats(0.02, 0.98)
+costs = st.lists(st.floats(0.01, 2.0), min_size=MODELS, max_size=MODELS)
+chances = st.lists(chance, min_size=MODELS, max_size=MODELS)
+prices = st.floats(0.0, 50.0)
+
+
+def spread(size: float, likeness: float = 0.3, margin: float = 0.0) -> Spread:
+    scores = np.tile(np.linspace(-size, size, 10), (MODELS, 1))
+    return Spread(scores, np.full((MODELS, MODELS), likeness), np.array([margin]), np.zeros(1))
+
+
+@given(chances, costs, prices)
+def test_answers_that_show_nothing_are_worth_exactly_nothing(
+    known: list[float], cost: list[float], price: float
+) -> None:
+    for found in gains_of(known, cost, spread(0.0), price):
+        assert not found.any()
+
+
+@given(chances, costs, prices, st.floats(0.1, 3.0))
+def test_what_reading_adds_is_never_less_than_nothing(
+    known: list[float], cost: list[float], price: float, size: float
+) -> None:
+    value, rate, paid = gains_of(known, cost, spread(size), price)
+    assert (value >= 0.0).all()
+    assert np.allclose(value, price * rate - paid)
+
+
+@given(chances, costs, prices, st.integers(0, MODELS - 1))
+def test_an_answer_that_looks_as_expected_is_kept(
+    known: list[float], cost: list[float], price: float, first: int
+) -> None:
+    assert second(first, known[first], known, cost, spread(1.0), price) is None
+
+
+def test_a_bad_answer_is_replaced_by_the_model_that_is_worth_most() -> None:
+    known, cost = [0.7, 0.72, 0.9], [0.1, 0.3, 1.0]
+    found = second(0, 0.1, known, cost, spread(1.0), 3.0)
+    assert found is not None
+    assert found.place == 2
+    assert 0.1 < found.chance < 0.9  # the prompt is harder than it looked
+    assert second(0, 0.1, known, cost, spread(1.0), 0.3) is None  # not at this price
+    assert second(0, 0.65, known, cost, spread(1.0), 3.0) is None  # it does not look bad enough
+
+
+def test_a_margin_keeps_more_answers() -> None:
+    known, cost = [0.7, 0.72, 0.9], [0.1, 0.3, 1.0]
+    assert second(0, 0.35, known, cost, spread(1.0), 3.0) is not None
+    assert second(0, 0.35, known, cost, spread(1.0, margin=0.2), 3.0) is None
+
+
+def test_the_frontier_with_reading_is_the_one_without_where_answers_show_nothing() -> None:
+    draws = np.random.default_rng(0)
+    rates, cost = draws.random((60, MODELS)), draws.random((60, MODELS)) * [1.0, 2.0, 4.0]
+    without = Outlook(rates, cost, [0.0] * MODELS).frontier([0, 1, 2], is_hopeful=False)
+    silent = Outlook(rates, cost, [0.0] * MODELS, spread(0.0))
+    assert silent.frontier([0, 1, 2], is_hopeful=False) == without
+
+
+def test_reading_buys_the_same_satisfaction_for_less() -> None:
+    draws = np.random.default_rng(0)
+    rates = np.clip(draws.normal([0.6, 0.7, 0.85], 0.05, (60, MODELS)), 0.05, 0.95)
+    cost = np.tile([0.1, 0.3, 1.0], (60, 1))
+    without = Outlook(rates, cost, [0.0] * MODELS).frontier([0, 1, 2], is_hopeful=False)
+    read = Outlook(rates, cost, [0.0] * MODELS, spread(2.5)).frontier([0, 1, 2], is_hopeful=False)
+    assert read.at(0.8).cost < 0.8 * without.at(0.8).cost
+    assert read.rates == sorted(read.rates)
+
+
+def test_gains_of_several_prompts_are_those_of_each() -> None:
+    draws = np.random.default_rng(1)
+    known, cost = draws.random((4, MODELS)), draws.random((4, MODELS))
+    together = gains(known, cost, spread(2.0), np.array([1.0, 5.0]))
+    for row in range(4):
+        alone = gains(known[row : row + 1], cost[row : row + 1], spread(2.0), np.array([1.0, 5.0]))
+        for found, wanted in zip(together, alone, strict=True):
+            assert np.allclose(found[:, row], wanted[:, 0])
