@@ -151,9 +151,9 @@ def _rising(means: Matrix) -> list[float]:
 
 
 class Reading:
-    """Addition of reading answers to a frontier: computed on a part of the prompts and prices, as the
-    difference that it makes there. A frontier of its own on so few would be coarser than what there
-    is to gain."""
+    """Addition of reading answers to a frontier: the difference that it makes on a part of the
+    prompts and prices. A frontier of its own on so few would be coarser than what there is to
+    gain."""
 
     def __init__(
         self, satisfaction: Matrix, cost: Matrix, spread: Spread, prices: NDArray[np.float32]

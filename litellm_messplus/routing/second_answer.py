@@ -27,8 +27,8 @@ looked good alone."""
 
 
 class Gains(NamedTuple):
-    """Gains of each model from reading its answer, each of shape (prices, prompts, models): the ``value`` at
-    the price, in the unit of cost, the satisfaction (``rate``) and the ``cost``."""
+    """Gains of each model from reading its answer, each of shape (prices, prompts, models): the
+    ``value`` at the price, in the unit of cost, the satisfaction (``rate``) and the ``cost``."""
 
     value: Array
     rate: Array

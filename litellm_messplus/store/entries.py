@@ -14,6 +14,7 @@ from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
+from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.predictor import Before
 from litellm_messplus.prediction.surface import VERSION, Surface
@@ -202,12 +203,13 @@ def settled(
         prompt_characters=request.prompt_characters,
         prompt_tokens=call.prompt_tokens if used else None,
         completion_tokens=call.completion_tokens if used else None,
-        example=_example(call.candidate, request, _answer(call), before) if used else None,
+        example=_example(call.candidate, request, call.role, _answer(call), before)
+        if used
+        else None,
         given=earlier,
         seconds=call.seconds if used else None,
         limited=None if request.limits is None else _limited(call, request),
         failed=_failed(call, request) if call.status == CallStatus.FAILURE else None,
-        is_replaced=call.role == CallRole.REPLACED,
     )
 
 
@@ -283,7 +285,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_served=is_served,
         given=sampled(given(found)),
         earlier=tuple(map(sampled, earlier)),
-        example=_example(author, found, answer, before_in(found)),
+        example=_example(author, found, found.role, answer, before_in(found)),
         is_bought=found.label_probability is not None or found.role == CallRole.REPLACED,
         is_forced=gated is not None and gated.is_forced,
         of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
@@ -334,6 +336,7 @@ def _changed(found: Row[Any]) -> CandidateChanged:
 def _example(
     candidate: str | None,
     request: Any,
+    role: CallRole | None,
     answer: AnswerSurface | None,
     before: Before | None,
 ) -> Example | None:
@@ -350,7 +353,16 @@ def _example(
         is_forced=gated is not None and gated.is_forced,
         answer=answer,
         before=before,
+        turn=_turn(role, before),
     )
+
+
+def _turn(role: CallRole | None, before: Before | None) -> Turn:
+    """Tell whether an answer was replaced, or given instead of another one."""
+    if role == CallRole.REPLACED:
+        return Turn.REPLACED
+    is_second = before is not None and role in (None, CallRole.SERVED)
+    return Turn.SECOND if is_second else Turn.ONLY
 
 
 # A record that was just written holds these as Python values, a row as the database stores them.
