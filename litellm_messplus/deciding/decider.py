@@ -426,6 +426,7 @@ class Engine:
             settings.largest,
             settings.label_noise,
             settings.counts_conversations,
+            settings.second_answer,
             [level.model_dump() for level in self.zoo.levels.values()],
             [[name, plain_price(price)] for name, price in self.zoo.prices.items()],
         ]

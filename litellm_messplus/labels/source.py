@@ -58,7 +58,7 @@ class Asked:
     """A request. ``parameters`` are those of its surface that constrain the answer, ``metadata`` is
     the client's; ``user`` is the user that the client names. ``is_limited`` if the client limits
     the length of the answer. ``label_probability`` is that of the draw that bought labels of its
-    answers; None if none are bought."""
+    answers; None if none are bought. ``also`` is the number of calls beyond those decided."""
 
     request_id: str
     zoo: str
@@ -71,6 +71,7 @@ class Asked:
     metadata: Mapping[str, Any]
     label_probability: float | None = None
     is_limited: bool = False
+    also: int = 0
 
     @property
     def cause(self) -> Cause:

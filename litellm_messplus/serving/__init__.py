@@ -9,6 +9,7 @@ router            a request becomes a ranking of LiteLLM's healthy deployments
 page              the page of `page/` on this proxy, and who may see and change what
 zoos              administrators see and change how far a zoo is switched on
 before            what serves as before the router, of which requests; what is decided in shadow
+second            another model's answer in place of one that looks bad
 decided           a request is read, placed, decided and recorded
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls

@@ -49,6 +49,7 @@ from litellm_messplus.serving.page import Page
 from litellm_messplus.serving.reading import RequestReader
 from litellm_messplus.serving.retention import Retention
 from litellm_messplus.serving.router import Listeners, RequestRouter
+from litellm_messplus.serving.second import SecondAnswers
 from litellm_messplus.serving.shared_counters import SharedCounters, readiness
 from litellm_messplus.serving.visibility import Visibility
 from litellm_messplus.serving.zoos import ZooDesk, build_zoo_routes
@@ -129,6 +130,7 @@ class Parts:
         self._explorer = keep(Explorer(sink, counters, charge_caller=settings.charge_explorations))
         self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
+        self.seconds = SecondAnswers(settings.zoos, open_requests, index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
         self._changes = ModeChanges(database, self.modes)
         self._zoos = ZooDesk(database, engines, self.modes, self._changes)

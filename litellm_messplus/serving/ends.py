@@ -6,21 +6,26 @@ answered or failed."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from fastapi import HTTPException
 
 from litellm_messplus.conversations.line import Place
+from litellm_messplus.deciding.decider import Reading
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
 from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.records import (
     CallRecord,
     RequestRecord,
+    replaced_call_id,
+    request_of,
     served_call_id,
 )
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import REFUSALS, error_words
+from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, Failure
 from litellm_messplus.serving.deployments.gates import Gates, Needs
 from litellm_messplus.serving.deployments.index import DeploymentIndex
@@ -39,7 +44,7 @@ from litellm_messplus.serving.open_requests import (
 )
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.answers import plain_response_id
-from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
+from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.switching.modes import is_of_litellm
 
 UNMETERED = Metered(None, None, CostSource.UNKNOWN)
@@ -81,7 +86,8 @@ def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
 class CallEnd:
     """The end of a call of a request: with the answer ``said``, else with an ``error`` and who
     failed. ``needs`` is what the gates read of the request, None in a zoo without gates; ``place``
-    is its place in a conversation, None for a call that the user did not see."""
+    is its place in a conversation, None for a call that the user did not see. ``reading`` is set if
+    the answer was read to keep or replace it."""
 
     call_id: str
     role: CallRole
@@ -93,6 +99,7 @@ class CallEnd:
     failure: Failure | None = None
     needs: Needs | None = None
     place: Place | None = None
+    reading: Reading | None = None
 
 
 class CallSink:
@@ -192,6 +199,8 @@ def call_record(
         failure=end.failure,
         answer_surface=looks,
         answer_version=None if looks is None else ANSWER_VERSION,
+        prompt_said=None if end.reading is None else end.reading.prompt,
+        answer_said=None if end.reading is None else end.reading.answer,
     )
 
 
@@ -222,9 +231,10 @@ class ServedCalls:
         """Return the headers for the client, and note the author of the answer: the next request of
         the conversation may come before this one is logged. None for a request that is not routed;
         ``response`` is None if every model has failed."""
-        opened = self._opened(data, data)
+        opened = self._open.of_hook(data, data)
         if opened is None:
             return None
+        second = opened.second
         if response is None:
             author = UNKNOWN
         elif answers.is_repeated(data, response):
@@ -233,21 +243,37 @@ class ServedCalls:
             told = answers.response_id(response)
             if told:
                 opened.response_id = plain_response_id(told)
-            author = self._server(opened, call_info)
+            author = self._server(opened, call_info) if second is None else second.author
         if opened.place is not None and author.deployment_id is not None:
             self._sink.called(opened.place, opened.record.zoo, author.deployment_id)
-        return response_headers(opened.record, author.name)
+        first = None if second is None else opened.record.chosen
+        return response_headers(opened.record, author.name, first)
 
     async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
         """Handle LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and
         for a stream at its end."""
-        opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+        opened = self._open.of_hook(kwargs.get("litellm_params") or {}, kwargs)
         if opened is None:
             return
         payload = kwargs["standard_logging_object"]
         author = await self._author(opened, payload, response)
         opened.ensure_logged()
         end = answered_end(opened, payload, response, author)
+        if opened.first is None:
+            self._answered(opened, end)
+        else:  # it may still be replaced
+            opened.waiting = partial(self._answered, opened, end)
+
+    def _answered(self, opened: OpenRequest, end: CallEnd) -> None:
+        """Record the end of an answered call: of the one that the user saw, or of the first one and
+        then of the second."""
+        second = opened.second
+        if opened.reading is not None:
+            end = replace(end, reading=opened.reading)
+        if second is not None:
+            self._sink.ended(opened.record, second.asked, replaced_end(end))
+            second.log()
+            return
         call = self._sink.ended(opened.record, opened.release_asked(), end)
         # The headers of a stream went out before its id was known.
         opened.response_id = opened.response_id or call.response_id
@@ -255,7 +281,7 @@ class ServedCalls:
 
     def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
         """Handle LiteLLM's log event of an attempt that failed."""
-        opened = self._opened(kwargs.get("litellm_params") or {}, kwargs)
+        opened = self._open.of_hook(kwargs.get("litellm_params") or {}, kwargs)
         if opened is not None:
             payload = kwargs.get("standard_logging_object") or {}
             error = kwargs.get("exception")
@@ -263,18 +289,11 @@ class ServedCalls:
 
     def failed(self, data: dict[str, Any], error: BaseException) -> None:
         """End a request whose user got an error, after every retry and fallback."""
-        opened = self._opened(data, data)
+        opened = self._open.of_hook(data, data)
         if opened is not None:
             opened.ensure_logged()
+            opened.settle()
             self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
-
-    def _opened(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
-        """Find the open request of a hook; what a client wrote into metadata has no valid mark."""
-        call_id = call.get("litellm_call_id")
-        for name in (PLAIN_METADATA, OWN_METADATA):
-            if name in data and (opened := self._open.get(data[name], call_id)) is not None:
-                return opened
-        return None
 
     def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
         """Return the author that LiteLLM names before the answer goes out."""
@@ -344,6 +363,13 @@ def answered_end(
         needs=opened.needs,
         place=opened.place,
     )
+
+
+def replaced_end(end: CallEnd) -> CallEnd:
+    """Return the end of a call whose answer the user did not see, because another replaced it."""
+    said = None if end.said is None else replace(end.said, response_id=None)
+    call_id = replaced_call_id(request_of(end.call_id))
+    return replace(end, call_id=call_id, role=CallRole.REPLACED, said=said, place=None)
 
 
 def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:

@@ -54,15 +54,19 @@ def header_value(name: str) -> str:
     return quote(name, safe=PLAIN, errors="replace")
 
 
-# The headers of a routed answer: only two, since each costs time in every request.
+# The headers of a routed answer: two for most, since each costs time in every request.
 
 
-def response_headers(record: RequestRecord, model: str | None) -> dict[str, str]:
+def response_headers(
+    record: RequestRecord, model: str | None, first: str | None = None
+) -> dict[str, str]:
     """Build the headers of a request whose answer ``model`` wrote; None if there is no answer, or
-    its author is unknown."""
+    its author is unknown. ``first`` is the model whose answer it replaced."""
     headers = {"x-messplus-request-id": record.request_id}
     if model is not None:
         headers["x-messplus-model"] = header_value(model)
+    if first is not None:
+        headers["x-messplus-first-model"] = header_value(first)
     return headers
 
 

@@ -67,7 +67,7 @@ def judged_call(
         call_id=served_call_id(asked.request_id) if is_turn else call.call_id,
         candidate=call.candidate,
         is_served=call.role is CallRole.SERVED,
-        calls=1 + record.exploration_calls,
+        calls=1 + record.exploration_calls + asked.also,
         ended_at=call.ended_at,
         answer=said(response) if call.status is CallStatus.SUCCESS else None,
         failure=None if is_turn else call.failure,

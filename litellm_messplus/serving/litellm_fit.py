@@ -185,6 +185,16 @@ def _answers(made: MadeUp) -> None:
     _expect(isinstance(seam.OWN_PARAMETERS and seam.OWN_RATES, frozenset), True)
 
 
+def _guardrails(made: MadeUp) -> None:
+    from litellm.integrations.custom_guardrail import CustomGuardrail
+
+    from litellm_messplus.serving import litellm_seam as seam
+
+    for place, sees in (("pre_call", False), ("post_call", True)):
+        _expect(seam.sees_answers(CustomGuardrail(guardrail_name=TAG, event_hook=place)), sees)
+    _expect(seam.timeout_of({"timeout": 3}), 3.0)
+
+
 def _response_ids(made: MadeUp) -> None:
     from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
 
@@ -253,6 +263,7 @@ TRIALS: dict[str, Trial] = {
     "get_deployments_for_tag": _tags,
     "Router._count_pre_call_check_tokens": _tokens,
     "ModelResponse._hidden_params or a name beside it": _answers,
+    "CustomGuardrail.event_hook": _guardrails,
     "ResponsesIDSecurity or ResponsesAPIRequestUtils": _response_ids,
     "Cache.async_get_cache": _cache,
     "GLOBAL_LOGGING_WORKER.flush": _logging_worker,

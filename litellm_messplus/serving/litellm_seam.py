@@ -296,6 +296,37 @@ def failed_deployment(error: object) -> str | None:
     return None if found is None else str(found)
 
 
+# Answers that may still be replaced after a call.
+
+PROXIED = "proxy_server_request"
+"""The argument of a call that the proxy makes for a client: its hooks see the answer."""
+BEFORE_ANSWERS = frozenset({"pre_call", "during_call", "pre_mcp_call", "logging_only"})
+"""The places of guardrails that see no answer, or none that a client waits for."""
+
+
+def may_replace_answers() -> bool:
+    """Tell whether an answer is seen by nobody before the hook after a call: no response cache
+    stores it, and no guardrail passes it, which would not see the one in its place."""
+    from litellm.integrations.custom_guardrail import CustomGuardrail
+
+    guards = (each for each in litellm.callbacks if isinstance(each, CustomGuardrail))
+    return litellm.cache is None and not any(map(sees_answers, guards))
+
+
+def sees_answers(guardrail: Any) -> bool:
+    """Tell whether a guardrail of LiteLLM may see answers; one without a place runs everywhere."""
+    places = guardrail.event_hook
+    each = places if isinstance(places, list) else [places]
+    return any(str(getattr(place, "value", place)) not in BEFORE_ANSWERS for place in each)
+
+
+def timeout_of(kwargs: Mapping[str, Any]) -> float | None:
+    """Return the seconds within which LiteLLM answers a request or fails: its own, else those of
+    the router; None without a limit."""
+    found = kwargs.get("timeout") or getattr(_settings(running_router()), "timeout", None)
+    return float(found) if isinstance(found, int | float) else None
+
+
 # LiteLLM's data attached to an answer, and encoded in its id.
 
 

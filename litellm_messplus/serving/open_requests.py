@@ -1,13 +1,14 @@
 """Requests that this process decided recently: for retries, headers, outcomes, early feedback."""
 
 import asyncio
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.conversations.line import Place
+from litellm_messplus.deciding.decider import Choice, Engine, Question, Reading
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
@@ -15,6 +16,7 @@ from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.serving.deployments.gates import Needs
 from litellm_messplus.serving.holding.holds import Pin
+from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADATA
 from litellm_messplus.store.answered import author
 
 # The authors of answers that LiteLLM's response cache repeats.
@@ -78,6 +80,32 @@ class Authors:
         return None if row is None else Author(*row)
 
 
+# A request whose answer may be replaced by another model's before the client gets it.
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What the first answer is read with: the question and the choice of a request, and the
+    ``arguments`` of a second call. ``until`` is the loop time at which the client's time is up,
+    None without a limit."""
+
+    engine: Engine
+    question: Question
+    choice: Choice
+    arguments: Mapping[str, Any]
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The answer that the client gets in place of the first: its author. ``log`` records its call,
+    after that of the first; ``asked`` is set if a label is to be found for the first."""
+
+    author: Author
+    log: Callable[[], object]
+    asked: Asked | None = None
+
+
 METADATA_KEY = "messplus"
 
 
@@ -89,7 +117,9 @@ class OpenRequest:
     deployments that cannot take it; ``attempts`` is the number shown in LiteLLM's logs. ``place``
     is its place in a conversation, None if those are not held, and ``pin`` what holds it.
     ``unlogged`` logs a request whose shadow decision is pending, None for any other. ``before`` is
-    what serves it, None if the router chooses. ``secret`` is never shown to a client."""
+    what serves it, None if the router chooses. ``first`` is set until it is known whether its
+    answer is replaced, ``reading`` if that was read, and ``second`` if it was replaced; ``waiting``
+    records its end once that is known. ``secret`` is never shown to a client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -104,12 +134,23 @@ class OpenRequest:
     attempts: int = 0
     place: Place | None = None
     pin: Pin | None = None
+    first: First | None = None
+    reading: Reading | None = None
+    second: Second | None = None
+    waiting: Callable[[], None] | None = None
     secret: str = field(default_factory=new_id)
 
     def ensure_logged(self) -> None:
         """Log the request if it is not logged yet; call this before logging anything about it."""
         if self.unlogged is not None:
             self.unlogged()
+
+    def settle(self) -> None:
+        """Note that it is known which answer the client gets."""
+        self.first = None
+        waiting, self.waiting = self.waiting, None
+        if waiting is not None:
+            waiting()
 
     def release_asked(self) -> Asked | None:
         """Return ``asked`` and drop it, since an open request stays in memory long after."""
@@ -150,6 +191,15 @@ class OpenRequests:
         if found is None or found.record.asker.litellm_call_id != litellm_call_id:
             return None
         return found if mark.get("secret") == found.secret else None
+
+    def of_hook(self, data: Mapping[str, Any], call: Mapping[str, Any]) -> OpenRequest | None:
+        """Find the request of a hook, whose metadata are in ``data`` and whose call id is in
+        ``call``; what a client wrote into metadata has no valid mark."""
+        call_id = call.get("litellm_call_id")
+        for name in (PLAIN_METADATA, OWN_METADATA):
+            if name in data and (opened := self.get(data[name], call_id)) is not None:
+                return opened
+        return None
 
     def find(self, given: str) -> Iterator[OpenRequest]:
         """Yield those whose own id, LiteLLM call id or response id is ``given``, newest first."""

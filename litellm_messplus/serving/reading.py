@@ -15,11 +15,12 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.deployments.deployment import Deployment, group
 from litellm_messplus.serving.deployments.gates import Admission, Gates, Needs
 from litellm_messplus.serving.deployments.metering import PromptTokens
-from litellm_messplus.serving.surfaces.request import IncomingRequest, may_act
-from litellm_messplus.settings.promise import ServiceLevel
+from litellm_messplus.serving.litellm_seam import may_replace_answers
+from litellm_messplus.serving.surfaces.request import IncomingRequest, may_act, may_wait
+from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.switching.modes import Trial
+from litellm_messplus.switching.modes import Arm, Trial
 
 # The promise that a request counts towards: its key's, else its team's, else the zoo's own.
 
@@ -94,6 +95,20 @@ class ReadRequest:
         return None if self.encoding is None else self.encoding.features
 
 
+def may_go_on(intake: Intake) -> bool:
+    """Tell whether the answer to a request may be replaced by a second one."""
+    settings = intake.zoo.settings
+    return (
+        settings.second_answer is SecondAnswer.AUTO
+        and intake.trial.arm is Arm.ROUTED
+        and intake.level.p95_seconds is None
+        and not settings.counts_conversations
+        and may_wait(intake.request)
+        and not may_act(intake.request)
+        and may_replace_answers()
+    )
+
+
 class RequestReader:
     """A reader that waits for features until the decision is nearly due, then goes without."""
 
@@ -135,5 +150,6 @@ class RequestReader:
             is_gated=admission.eligible is not None,
             at=time.time(),
             is_alone=may_act(request),
+            may_go_on=may_go_on(intake),
         )
         return ReadRequest(intake, question, encoding, encode_seconds, needs, admission)

@@ -29,6 +29,7 @@ from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.litellm_seam import target_order
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.serving.reading import Intake, service_level
+from litellm_messplus.serving.second import first_of
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
 from litellm_messplus.serving.surfaces.request import (
     IncomingRequest,
@@ -182,6 +183,8 @@ class RequestRouter:
             place=None if decided.standing is None else decided.standing.place,
             pin=decided.pin,
         )
+        if decided.choice.decision.reads:
+            opened.first = first_of(decided)
         self._open.add(opened, intake.request.metadata)
         self._listeners.arrived(intake.request)
         explored = decided.choice.decision.explored if decided.dropped is None else ()

@@ -18,6 +18,7 @@ from litellm_messplus.deciding.decider import (
     ALONE,
     BASIS,
     FACTORS,
+    GOES_ON,
     LABELLED,
     LEFT,
     USUAL_PARTS,
@@ -268,6 +269,7 @@ def _question(engine: Engine, row: Row[Any]) -> Question:
         counted_with=row.counted_with,
         at=row.created_at.timestamp(),
         is_alone=bool(row.inputs.get(ALONE)),
+        may_go_on=bool(row.inputs.get(GOES_ON)),
     )
 
 
@@ -294,7 +296,7 @@ def _situation(engine: Engine, row: Row[Any], question: Question) -> Situation:
         estimates=priced(found.estimates),
         newcomers=priced(found.newcomers),
         limits=limits,
-        outlook=found.outlook if limits is None else engine.outlook(usual, limits),
+        outlook=found.outlook if limits is None else engine.outlook(usual, limits, found.spread),
     )
 
 

@@ -58,6 +58,10 @@ BROKEN: dict[str, tuple[str, object]] = {
         wants_more,
     ),
     "ModelResponse._hidden_params or a name beside it": ("litellm.ModelResponse._hidden_params", 0),
+    "CustomGuardrail.event_hook": (
+        "litellm.integrations.custom_guardrail.CustomGuardrail",
+        lambda **given: None,
+    ),
     "ResponsesIDSecurity or ResponsesAPIRequestUtils": (
         "litellm.proxy.hooks.responses_id_security.ResponsesIDSecurity._decrypt_response_id",
         wants_more,

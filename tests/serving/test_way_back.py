@@ -34,7 +34,7 @@ async def serve(
         key = f"{prefix} {number % keys}"
         asked = await proxy.ask(f"question {prefix} {number}", call_id=f"{prefix}{number}", key=key)
         await proxy.decided()
-        opened = proxy.plugin.parts.served._opened(asked.arguments, asked.arguments)
+        opened = proxy.plugin.parts.served._open.of_hook(asked.arguments, asked.arguments)
         assert opened is not None
         if opened.record.trial.arm == "routed" and error is not None:
             await proxy.fails(asked, error)

@@ -19,6 +19,7 @@ from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import Asker, CandidateRecord, Record, RequestRecord
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.runtime.vocabulary import CallStatus, Change, level_before
+from litellm_messplus.settings.promise import SecondAnswer
 from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.state.entries import Decided
 from litellm_messplus.state.published import Publication, View, view_of
@@ -35,7 +36,9 @@ from tests.support.builders import (
     build_zoo,
     exploration_call,
     label,
+    looks,
     pair,
+    replaced_call,
     served_call,
 )
 
@@ -96,6 +99,8 @@ class Script:
     random: Random = field(init=False)
     firsts: list[str] = field(default_factory=list)
     ways: set[str] = field(default_factory=set)
+    replaced: int = 0
+    """How many answers were replaced by a second one."""
 
     def __post_init__(self) -> None:
         self.random = Random(f"decided {self.seed}")
@@ -132,6 +137,7 @@ class Script:
             counted_with=counted_with,
             at=NOW.timestamp() + 30.0 * number,
             is_alone=way == "alone",
+            may_go_on=way == "plain" and engine.zoo.settings.second_answer is SecondAnswer.AUTO,
         )
         if counted_with is None and way != "before":
             self.firsts = [*self.firsts[-20:], question.request_id]
@@ -153,10 +159,17 @@ class Script:
         known = {"bought": True, "unlabelled": False}
         return engine.decide(question, lambda _: known.get(way))
 
-    def outcome(self, record: RequestRecord, choice: Choice, hard: float) -> Iterator[Record]:
-        """Yield what is written of it later: its calls, and labels of most of them."""
+    def outcome(
+        self, record: RequestRecord, choice: Choice, hard: float, second: str | None = None
+    ) -> Iterator[Record]:
+        """Yield what is written of it later: its calls, and labels of most of them; the answer of
+        the chosen one is replaced if there is a ``second``."""
         random = self.random
-        names = (record.chosen, *choice.decision.explored)
+        names = (second or record.chosen, *choice.decision.explored)
+        if second is not None:
+            self.replaced += 1
+            first = {"candidate": record.chosen, **looks(answer_of(record.chosen, hard))}
+            yield replaced_call(record.request_id, **first)
         for place, name in enumerate(names):
             failed = random.random() < 0.03
             made = {
@@ -165,6 +178,7 @@ class Script:
                 "seconds": random.uniform(0.1, 0.7 if name != LARGE else 2.5),
                 "cost": random.uniform(0.5, 5.0),
                 "status": CallStatus.FAILURE if failed else CallStatus.SUCCESS,
+                **looks(answer_of(name, hard)),
             }
             if place == 0:
                 yield served_call(record.request_id, **made)
@@ -176,6 +190,19 @@ class Script:
                 if random.random() < 0.1:
                     again = f"again-{record.request_id}-{place}"
                     yield label(record.request_id, 1.0 - value, place, label_id=again)
+
+
+def answer_of(name: str, hard: float) -> str:
+    """An answer that hedges where it nearly never satisfies."""
+    return "It is 34." if hard < MANAGES[name] else "Sorry, however, maybe it is 34."
+
+
+def second_of(engine: Engine, question: Question, choice: Choice, hard: float) -> str | None:
+    """The candidate whose answer is given in place of the chosen one's; None if that is kept."""
+    if not choice.decision.reads or choice.decision.explored:
+        return None
+    answer = looks(answer_of(choice.decision.chosen, hard))["answer_surface"]
+    return engine.reads(question, choice, answer).goes_on_to
 
 
 def record_of(engine: Engine, question: Question, choice: Choice, way: str) -> RequestRecord:
@@ -239,7 +266,8 @@ async def play(
         yield record
         hard = 0.0 if record.features is None else float(record.features[0])
         written = waiting[id(worker)]
-        written += [record, *script.outcome(record, choice, hard)]
+        second = second_of(worker.engine, question, choice, hard)
+        written += [record, *script.outcome(record, choice, hard, second)]
         if random.random() < 0.3:
             await log.append(database, written)
             written.clear()

@@ -34,6 +34,7 @@ ZOOS: dict[str, dict[str, Any]] = {
     "confident": {"alpha": 0.7, "confidence": 0.95, "label_noise": 0.05},
     "conversations": {"alpha": 0.7, **TURNS_OF},
     "paper": {"alpha": 0.7, "policy": "paper", "V": 0.05, "c": 0.5},
+    "second answers": {"alpha": 0.7, "second_answer": "auto"},
 }
 
 
@@ -73,6 +74,7 @@ async def test_every_decision_is_computed_again_to_the_bit(
     assert told == [f"{len(rows)} decisions computed again, all the same"]
     assert _reasons(rows) >= {Reason.HELD, Reason.TROUBLE, Reason.FORCED}
     assert any(row.in_flight for row in rows)
+    assert (script.replaced > 0) == (name == "second answers")
     if name == "limits":
         assert {(row.limits or {}).get("binding") for row in rows} >= {None, "latency", "budget"}
     if name != "paper":  # and the plan is in force

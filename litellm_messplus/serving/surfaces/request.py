@@ -167,6 +167,19 @@ def _count(value: object) -> int | None:
 # Such a request is never repeated unseen: a second call may act again, such as send a mail, book,
 # write to a file, or be charged for.
 
+
+def may_wait(request: IncomingRequest) -> bool:
+    """Tell whether another answer may take the place of the first before the client sees any: it
+    gets one whole answer through the proxy, without tools, which no later request continues by its
+    id."""
+    given, surface = request.kwargs, request.surface
+    if request.is_stream or surface.continues or litellm_seam.PROXIED not in given:
+        return False
+    is_single = (_count(given.get("n")) or 1) == 1
+    has_tools = any(given.get(name) for name in (*surface.tools, *SERVERS_OWN))
+    return is_single and not has_tools
+
+
 RUN_BY_CLIENT = frozenset({"function", "custom"})
 """Types of tools that the client runs upon the answer. Any other may run elsewhere, as may an
 unknown one."""

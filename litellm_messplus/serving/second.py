@@ -1,0 +1,140 @@
+"""A second answer in place of the first: another model is called where the first answer looks bad.
+
+LiteLLM's hook after a successful call may return another response. There the answer is read, and
+kept unless the engine names a candidate that is worth its call. Whatever fails, the client gets the
+first answer; it always gets one answer, with its own usage. Left alone are answers that others have
+seen before: streamed ones, those of a cache, and those that a guardrail has passed.
+"""
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from litellm_messplus.deciding.decider import Reading
+from litellm_messplus.records import served_call_id
+from litellm_messplus.routing.second_answer import CHECKED_SHARE
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.stand_ins import replace
+from litellm_messplus.runtime.vocabulary import CallRole
+from litellm_messplus.serving.decided import DecidedRequest
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.ends import CallEnd, CallSink
+from litellm_messplus.serving.litellm_seam import failed_deployment, hidden_params, timeout_of
+from litellm_messplus.serving.open_requests import (
+    First,
+    OpenRequest,
+    OpenRequests,
+    Second,
+)
+from litellm_messplus.serving.repeating import OwnCall, called, repeated
+from litellm_messplus.serving.surfaces import answers
+from litellm_messplus.serving.surfaces.surface import SURFACES, Surface
+from litellm_messplus.settings.promise import SecondAnswer
+from litellm_messplus.settings.schema import ZooSettings
+
+ORIGIN = "messplus_second_answer"
+"""The origin by which LiteLLM's logs distinguish the call: the caller's key pays for it."""
+
+
+def first_of(decided: DecidedRequest) -> First | None:
+    """Return what the answer to a request is to be read with; None if it is kept in any case: the
+    decision is not followed, its conversation holds it, or other candidates answer it unseen."""
+    intake = decided.read.intake
+    if decided.dropped is not None or decided.pin is not None or decided.choice.decision.explored:
+        return None
+    request = intake.request
+    seconds = timeout_of(request.kwargs)
+    until = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    arguments = repeated(intake.zoo.name, request, request.metadata, ORIGIN)
+    return First(intake.engine, decided.read.question, decided.choice, arguments, until)
+
+
+class SecondAnswers:
+    """The caller of second answers of one worker. It ``is_on`` if any zoo replaces answers."""
+
+    def __init__(
+        self,
+        zoos: Mapping[str, ZooSettings],
+        open_requests: OpenRequests,
+        index: DeploymentIndex,
+        sink: CallSink,
+        counters: Counters,
+    ) -> None:
+        self.is_on = any(zoo.second_answer is SecondAnswer.AUTO for zoo in zoos.values())
+        self._open = open_requests
+        self._index = index
+        self._sink = sink
+        self._counters = counters
+
+    async def in_place_of(self, data: Mapping[str, Any], response: object) -> object | None:
+        """Return the response that the client gets in place of this one; None to keep it."""
+        opened = self._open.of_hook(data, data)
+        first = None if opened is None else opened.first
+        if opened is None or first is None:
+            return None
+        try:
+            surface = SURFACES[opened.record.asker.call_type]
+            reading = self._read(opened, first, surface, data, response)
+            opened.reading = reading
+            if reading is None or reading.goes_on_to is None:
+                return None
+            return await self._ask(opened, first, surface, reading.goes_on_to)
+        finally:
+            opened.settle()
+
+    def _read(
+        self,
+        opened: OpenRequest,
+        first: First,
+        surface: Surface,
+        data: Mapping[str, Any],
+        response: object,
+    ) -> Reading | None:
+        """Read the answer; None for one that is not new, that calls a tool, or that another
+        candidate gave than the chosen one."""
+        if answers.is_repeated(data, response) or surface.said(response).tool_calls:
+            return None
+        deployment = hidden_params(response).get("model_id")
+        if self._index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
+            return None
+        return first.engine.reads(first.question, first.choice, surface.looks(response))
+
+    async def _ask(
+        self, opened: OpenRequest, first: First, surface: Surface, candidate: str
+    ) -> object | None:
+        """Call another candidate; None if it fails, or the client's time is up before."""
+        call = OwnCall(
+            served_call_id(opened.record.request_id), CallRole.SERVED, candidate, surface
+        )
+        started = time.perf_counter()
+        left = None if first.until is None else first.until - asyncio.get_running_loop().time()
+        # A fresh context: nothing of the first call may leak into the second.
+        asking = asyncio.get_running_loop().create_task(
+            called(call, first.arguments, opened.barred), context=contextvars.Context()
+        )
+        try:
+            response: object = await asyncio.wait_for(asking, left)
+        except Exception as error:
+            self._counters.failure(
+                "second_answers_failed", f"a second answer of {candidate} failed"
+            )
+            self._sink.attempt_failed(failed_deployment(error), error, opened.needs)
+            return None
+        end = call.answered(response, time.perf_counter() - started)
+        self._replace(opened, first, replace(end, needs=opened.needs, place=opened.place))
+        return response
+
+    def _replace(self, opened: OpenRequest, first: First, end: CallEnd) -> None:
+        """Note that the client gets the answer of this call, and whether a label is to be found for
+        the first one."""
+        asked = of_first = opened.release_asked()
+        if asked is not None:
+            is_checked = first.engine.checks_replaced(opened.record.request_id)
+            asked = replace(asked, also=int(is_checked))
+            of_first = replace(asked, label_probability=CHECKED_SHARE) if is_checked else None
+        log = partial(self._sink.ended, opened.record, asked, end)
+        opened.second = Second(end.author, log, of_first)
+        self._counters.add("second_answers")

@@ -1,0 +1,244 @@
+"""An answer that looks bad is replaced by another model's: the client gets one answer, and the log
+has what both cost. Whatever goes wrong with the second, the client gets the first."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from litellm_messplus.routing.second_answer import CHECKED_SHARE
+from litellm_messplus.runtime.draws import uniform
+from tests.support.patience import until
+from tests.support.proxy import Config, Proxy, ask, history_of, zoo_config
+from tests.support.upstream import Reply, Upstream
+
+pytestmark = pytest.mark.end_to_end
+
+READS = """
+from litellm_messplus.deciding.decider import Engine, Reading
+from litellm_messplus.prediction.answer import ANSWER_NUMBERS
+from litellm_messplus.runtime.stand_ins import replace
+
+decide, HEDGES = Engine.decide, ANSWER_NUMBERS.index("hedges")
+
+
+def reading_always(self, question, *given):
+    choice = decide(self, question, *given)
+    ranking = sorted(question.candidates, key=lambda name: name != "openai/huge")
+    alone = {"ranking": tuple(ranking), "explored": (), "is_exploration": False}
+    decision = replace(choice.decision, reads=question.may_go_on, **alone)
+    return replace(choice, decision=decision)
+
+
+def reads(self, question, choice, answer):
+    if answer[HEDGES] == 0.0:
+        return Reading(0.74, 0.9)
+    return Reading(0.74, 0.31, "openai/middle", 0.8)
+
+
+Engine.decide, Engine.reads = reading_always, reads
+
+from litellm_messplus.plugin import instance
+"""
+"""`huge` serves, each answer that may be replaced is read, and one that hedges goes on to `middle`:
+what the engine decides by itself has tests of its own."""
+SORRY, RIGHT = "Sorry, however, maybe not.", "It is 4."
+CALLS = "SELECT * FROM calls WHERE request_id = ? ORDER BY position"
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def config(upstream: Upstream, folder: Path, **section: Any) -> Config:
+    zoo = {"alpha": 0.8, "second_answer": "auto", "labels": {"checks": {"reference": True}}}
+    made = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05, **section)
+    (folder / "readings.py").write_text(READS)
+    made["litellm_settings"]["callbacks"] = ["readings.instance"]
+    made["router_settings"] = {"num_retries": 0}
+    return made
+
+
+@pytest.fixture(scope="module")
+def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
+    running = Proxy(config(upstream, folder), folder).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def client(proxy: Proxy, upstream: Upstream) -> Iterator[httpx.Client]:
+    upstream.script = script()
+    upstream.requests.clear()
+    with proxy.client() as connected:
+        yield connected
+
+
+def script(**middle: Any) -> Any:
+    """What the models say: `huge` hedges, and `middle` replies as given."""
+    return lambda model, body: (
+        Reply(SORRY) if model == "huge" else Reply(**{"text": RIGHT, **middle})
+    )
+
+
+def models(answer: httpx.Response) -> tuple[str, str | None]:
+    """Who answered, and whose answer that replaced."""
+    headers = answer.headers
+    return headers["x-messplus-model"], headers.get("x-messplus-first-model")
+
+
+def rows(proxy: Proxy, answer: httpx.Response, count: int) -> list[dict[str, Any]]:
+    return proxy.wait_for_rows(CALLS, count, answer.headers["x-messplus-request-id"])
+
+
+def counted(client: httpx.Client, name: str) -> int:
+    found: dict[str, int] = client.get("/messplus/health").json()
+    return found.get(name, 0)
+
+
+def test_an_answer_that_looks_good_is_kept(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = lambda model, body: Reply(RIGHT)
+    answer = ask(client)
+
+    assert models(answer) == ("openai/huge", None)
+    (served,) = rows(proxy, answer, 1)
+    assert (served["role"], served["prompt_said"], served["answer_said"]) == ("served", 0.74, 0.9)
+    assert upstream.models_called() == ["huge"]
+
+
+def test_one_that_looks_bad_is_replaced_and_both_are_paid(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = script(prompt_tokens=20, completion_tokens=10)
+    answer = ask(client)
+
+    assert answer.json()["choices"][0]["message"]["content"] == RIGHT
+    assert answer.json()["usage"]["total_tokens"] == 30
+    assert answer.json()["model"] == "zoo"
+    assert models(answer) == ("openai/middle", "openai/huge")
+    assert upstream.models_called() == ["huge", "middle"]
+    first, second = rows(proxy, answer, 2)
+    request_id = answer.headers["x-messplus-request-id"]
+    assert (first["call_id"], second["call_id"]) == (f"{request_id}.first", f"{request_id}.0")
+    assert (first["role"], first["candidate"]) == ("replaced", "openai/huge")
+    assert (second["role"], second["candidate"]) == ("served", "openai/middle")
+    assert (first["prompt_said"], first["answer_said"]) == (0.74, 0.31)
+    (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)
+    assert outcome["served"] == "openai/middle"
+    assert outcome["cost"] == pytest.approx(15 * 1e-4 + 30 * 1e-5)
+    assert len(proxy.rows("SELECT * FROM requests WHERE request_id = ?", request_id)) == 1
+
+
+def test_a_verdict_is_on_the_answer_that_the_client_got(client: httpx.Client, proxy: Proxy) -> None:
+    answer = ask(client)
+    verdict = {"id": answer.json()["id"], "satisfied": True}
+
+    assert client.post("/messplus/feedback", json=verdict).status_code == 200
+    request_id = answer.headers["x-messplus-request-id"]
+    (label,) = proxy.wait_for_rows("SELECT * FROM labels WHERE request_id = ?", 1, request_id)
+    assert label["call_id"] == f"{request_id}.0"
+    assert history_of(client, answer)["outcome"]["served"] == "openai/middle"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/completions", {"prompt": "hi"}),
+        ("/v1/messages", {"max_tokens": 9, **CHAT}),
+    ],
+)
+def test_on_other_surfaces_too(
+    client: httpx.Client, proxy: Proxy, path: str, body: dict[str, Any]
+) -> None:
+    answer = client.post(path, json={"model": "zoo", **body})
+
+    assert RIGHT in answer.text, answer.text
+    assert SORRY not in answer.text
+    assert models(answer) == ("openai/middle", "openai/huge")
+    assert [row["role"] for row in rows(proxy, answer, 2)] == ["replaced", "served"]
+
+
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {**CHAT, "stream": True}),
+        ("/v1/chat/completions", {**CHAT, "tools": [TOOL]}),
+        ("/v1/chat/completions", {**CHAT, "n": 2}),
+        ("/v1/responses", {"input": "hi"}),
+    ],
+    ids=["streamed", "with tools", "several choices", "continued by its id"],
+)
+def test_where_the_client_sees_more_than_one_whole_answer_the_first_is_kept(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream, path: str, body: dict[str, Any]
+) -> None:
+    answer = client.post(path, json={"model": "zoo", **body})
+
+    assert models(answer) == ("openai/huge", None)
+    (served,) = rows(proxy, answer, 1)
+    assert (served["role"], served["answer_said"]) == ("served", None)
+    assert upstream.models_called() == ["huge"]
+
+
+@pytest.mark.counts("second_answers_failed")
+def test_if_the_second_fails_the_first_is_given(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = script(status=500)
+    before = counted(client, "second_answers_failed")
+    answer = ask(client)
+
+    assert answer.json()["choices"][0]["message"]["content"] == SORRY
+    assert models(answer) == ("openai/huge", None)
+    (served,) = rows(proxy, answer, 1)
+    assert (served["role"], served["status"], served["answer_said"]) == ("served", "success", 0.31)
+    until(lambda: counted(client, "second_answers_failed") == before + 1)
+
+
+@pytest.mark.counts("second_answers_failed")
+def test_a_client_with_a_timeout_gets_the_first_within_it(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = script(delay_seconds=20.0)
+    started = time.monotonic()
+    answer = ask(client, timeout=2)
+
+    assert answer.json()["choices"][0]["message"]["content"] == SORRY
+    assert time.monotonic() - started < 15.0
+    (served,) = rows(proxy, answer, 1)
+    assert served["role"] == "served"
+
+
+def test_a_client_that_leaves_before_the_second_answer_is_logged_all_the_same(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = script(delay_seconds=2.0)
+    known = len(proxy.rows("SELECT * FROM calls"))
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/chat/completions", json={"model": "zoo", **CHAT}, timeout=1.0)
+
+    found = proxy.wait_for_rows("SELECT * FROM calls ORDER BY position", known + 2)[known:]
+    assert [row["role"] for row in found] == ["replaced", "served"]
+    assert {row["status"] for row in found} == {"success"}
+    assert len({row["request_id"] for row in found}) == 1
+
+
+def test_one_replaced_answer_in_ten_is_labelled_and_every_second_one(
+    client: httpx.Client, proxy: Proxy
+) -> None:
+    """By a check that costs nothing, as a judge would."""
+    asked = []
+    for number in range(40):
+        body = {"metadata": {"messplus_reference": {"match": "numeric", "value": 4}}}
+        answer = ask(client, f"How many are {number}?", **body)
+        asked.append(answer.headers["x-messplus-request-id"])
+
+    drawn = {each for each in asked if uniform(0, "zoo/replaced", each) < CHECKED_SHARE}
+    wanted = {f"{each}.0" for each in asked} | {f"{each}.first" for each in drawn}
+    query = "SELECT DISTINCT call_id FROM labels WHERE kind = 'check'"
+    found = proxy.wait_for_rows(query, len(wanted))
+    assert {row["call_id"] for row in found} == wanted
