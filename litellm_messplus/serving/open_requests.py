@@ -85,7 +85,7 @@ class Authors:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What the first answer is read with: the question and the choice of a request, and the
+    """Context of reading a first answer: the question and the choice of a request, and the
     ``arguments`` of a second call. ``until`` is the loop time at which the client's time is up,
     None without a limit."""
 
