@@ -129,7 +129,7 @@ def lists() -> dict[str, tuple[Iterable[str], Iterable[str]]]:
         "settings of checks": (column("labels", "Checks", "Check"), ChecksSettings.model_fields),
         "headers": (
             column("http", "Response headers", "Header"),
-            response_headers(request(), model="small"),
+            response_headers(request(), model="small", first="tiny"),
         ),
         "routes": ([each for each in http.headings if "/messplus/" in each], routes_of_http()),
         "counters": (codes("http", "GET /messplus/health", "Counter"), counted()),
