@@ -64,10 +64,6 @@ class Reading:
             help="Simulate a checker of every answer instead: its area under the curve.",
         ),
     ] = None
-    checker_cost: Annotated[
-        float,
-        Option(min=0.0, help="The cost of that checker, as a share of the cost of the call read."),
-    ] = 0.0
 
     @property
     def of_file(self) -> bool:
