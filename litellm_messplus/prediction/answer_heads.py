@@ -123,7 +123,7 @@ class AnswerHeads:
         self.shared = Belief(WIDTH, SHARED)
         self.own = [Belief(WIDTH, OWN) for _ in range(models)]
         self.trust = Trust(SCALES, is_charge_lasting=True)
-        self.recent = np.zeros((models, KEPT, COUNT + 1), np.float32)
+        self.recent = np.zeros((models, KEPT, COUNT + 1))
         self.read = np.zeros(models, np.int64)
         self.pairs = np.zeros((models, models, 5))
         scores = np.zeros((models, len(QUANTILES)))
