@@ -123,7 +123,7 @@ class AnswerHeads:
         self.shared = Belief(WIDTH, SHARED)
         self.own = [Belief(WIDTH, OWN) for _ in range(models)]
         self.trust = Trust(SCALES, is_charge_lasting=True)
-        self.recent = np.zeros((models, KEPT, COUNT + 1))
+        self.recent = np.zeros((models, KEPT, COUNT + 1), np.float32)
         self.read = np.zeros(models, np.int64)
         self.pairs = np.zeros((models, models, 5))
         scores = np.zeros((models, len(QUANTILES)))
@@ -138,7 +138,8 @@ class AnswerHeads:
 
     def saw(self, model: int, answer: AnswerSurface, odds: float) -> None:
         """Learn what answers look like from any of them, judged or not."""
-        self.recent[model, self.read[model] % KEPT] = (*answer, odds)
+        found = self.usual.difference(model, answer, np.array([odds]))
+        self.recent[model, self.read[model] % KEPT] = (*found, odds)
         self.read[model] += 1
         self.usual.add(model, answer, odds)
 
@@ -272,12 +273,12 @@ class AnswerHeads:
         self._weights = [shared * self.shared.mean + own * each.mean for each in self.own]
 
     def _row(self, model: int, answer: AnswerSurface, odds: float) -> Vector:
-        return self._rows(model, answer, np.array([odds]))
+        at = np.array([odds])
+        return self._rows(model, self.usual.difference(model, answer, at), at)
 
-    def _rows(self, model: int, answers: Array, odds: Array) -> Vector:
-        """Return the heads' input, shape (..., WIDTH): the differences from the usual, their
-        product with the prompt's log-odds, and a ramp either way, from its usual height."""
-        found = self.usual.difference(model, answers, odds)
+    def _rows(self, model: int, found: Array, odds: Array) -> Vector:
+        """Return the heads' input, shape (..., WIDTH): the differences ``found`` from the usual,
+        their product with the prompt's log-odds, and a ramp either way, from its usual height."""
         at = np.minimum(np.maximum(odds, -LOGIT), LOGIT) / LOGIT
         ramps = _ramps(found) - self.usual.ramps[model]
         return np.concatenate((found, at * found, ramps), axis=-1, dtype=np.float32)

@@ -9,7 +9,6 @@ with the cheapest model pays for two (2605.06350).
 Left out: nothing is read, and every decision is as before.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,6 +20,8 @@ from litellm_messplus.prediction.trust import EDGE, logistics
 
 Array = NDArray[np.float64]
 
+TINY = 1e-12
+"""Least price that is divided by: at none is a second answer worth anything."""
 CHECKED_SHARE = 0.1
 """Share of the replaced answers that get a label: else a model would be judged by the answers that
 looked good alone."""
@@ -35,6 +36,36 @@ class Gains(NamedTuple):
     cost: Array
 
 
+class Best(NamedTuple):
+    """The best second answer to each first one, each of shape (prices, prompts, first models,
+    ...): the ``place`` of its model, the ``surplus`` at the price, in the unit of cost, and whether
+    that ``is_worth`` the call."""
+
+    place: NDArray[np.intp]
+    surplus: Array
+    is_worth: NDArray[np.bool_]
+
+
+def best_seconds(
+    chance: Array, cost: Array, shown: Array, then: Array, margin: float, prices: Array
+) -> Best:
+    """Find the best second answer, given the ``chance`` and ``cost`` of each model before any call,
+    shape (prompts, models); what the first answers have ``shown``, shape (prompts, first models,
+    quantiles); and the second ones' chances ``then``, shape (prompts, first models, models,
+    quantiles).
+
+    No model is called twice; and none is called that was worth its cost before a sign.
+    """
+    price = prices[:, None, None, None]
+    others = np.where(np.eye(chance.shape[1], dtype=np.bool_), np.inf, cost[:, None, :])
+    before = price * (chance[:, None, :] - chance[:, :, None]) - others
+    more = then - shown[:, :, None, :] - margin
+    surplus = price[..., None] * more - others[..., None]
+    most = surplus.max(axis=-2)
+    least = np.maximum(before.max(axis=-1), 0.0)[..., None]
+    return Best(surplus.argmax(axis=-2), most, most > least)
+
+
 def gains(chance: Array, cost: Array, spread: Spread, prices: Array) -> Gains:
     """Compute the gains from each model's predicted ``chance`` and ``cost``, both of shape
     (prompts, models), at each of the ``prices``, shape (prices,).
@@ -44,23 +75,16 @@ def gains(chance: Array, cost: Array, spread: Spread, prices: Array) -> Gains:
     chance = np.clip(chance, EDGE, 1.0 - EDGE)
     shown = logistics(np.log(chance / (1.0 - chance))[..., None] + spread.scores)
     shown = np.clip(shown + (chance - shown.mean(axis=-1))[..., None], EDGE, 1.0 - EDGE)
-    first, first_shown = chance[:, :, None, None], shown[:, :, None, :]
-    then = moved(chance[:, None, :, None], first, first_shown, spread.likeness[..., None])
-    more = then - first_shown - spread.margin  # (prompts, first, second, quantiles)
-    price = prices[:, None, None, None]
-    known = price * (chance[:, None, :] - chance[:, :, None]) - cost[:, None, :]
-    least = np.maximum(known.max(axis=-1), 0.0)[..., None]
-    surplus = price[..., None] * more - cost[:, None, :, None]
-    best = surplus.argmax(axis=-2)
-    value = np.take_along_axis(surplus, best[..., None, :], -2)[..., 0, :]
-    gained = np.take_along_axis(np.broadcast_to(more, surplus.shape), best[..., None, :], -2)
-    paid = cost[np.arange(len(cost))[:, None, None], best]
-    is_worth = (value > least) & (spread.scores != 0.0).any(axis=-1)[:, None]
-    return Gains(
-        np.where(is_worth, value, 0.0).mean(axis=-1),
-        np.where(is_worth, gained[..., 0, :], 0.0).mean(axis=-1),
-        np.where(is_worth, paid, 0.0).mean(axis=-1),
-    )
+    likeness = spread.likeness[..., None]
+    first = chance[:, :, None, None]
+    then = moved(chance[:, None, :, None], first, shown[:, :, None, :], likeness)
+    best = best_seconds(chance, cost, shown, then, float(spread.margin[0]), prices)
+    is_worth = best.is_worth & (spread.scores != 0.0).any(axis=-1)[:, None]
+    value = np.where(is_worth, best.surplus, 0.0).mean(axis=-1)
+    prompts = np.arange(len(cost))[:, None, None]
+    paid = np.where(is_worth, cost[prompts, best.place], 0.0).mean(axis=-1)
+    rate = (value + paid) / np.maximum(prices, TINY)[:, None, None]
+    return Gains(value, rate, paid)
 
 
 def gains_of(
@@ -87,13 +111,13 @@ def second(
 ) -> Second | None:
     """Choose who answers instead of the model at place ``first``, whose answer satisfies with
     probability ``shown``; None if that answer is kept."""
-    best, most, least = None, -math.inf, 0.0
-    for place, (chance, cost) in enumerate(zip(chances, costs, strict=True)):
-        if place == first:
-            continue
-        least = max(least, price * (chance - chances[first]) - cost)
-        then = float(moved(chance, chances[first], shown, float(spread.likeness[first, place])))
-        surplus = price * (then - shown - float(spread.margin[0])) - cost
-        if surplus > most:
-            best, most = Second(place, then), surplus
-    return best if most > least else None
+    chance, cost = np.array([chances]), np.array([costs])
+    seen = np.full((1, len(chances), 1), shown)
+    then = moved(chance, chances[first], shown, spread.likeness[first])
+    every = np.broadcast_to(then[:, None, :, None], (1, len(chances), len(chances), 1))
+    margin = float(spread.margin[0])
+    best = best_seconds(chance, cost, seen, every, margin, np.array([price]))
+    if not best.is_worth[0, 0, first, 0]:
+        return None
+    place = int(best.place[0, 0, first, 0])
+    return Second(place, float(then[0, place]))

@@ -1,6 +1,7 @@
 """A second answer is called for where it is worth its cost, and never without a sign."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,35 @@ def test_a_bad_answer_is_replaced_by_the_model_that_is_worth_most() -> None:
     assert 0.1 < found.chance < 0.9  # the prompt is harder than it looked
     assert second(0, 0.1, known, cost, spread(1.0), 0.3) is None  # not at this price
     assert second(0, 0.65, known, cost, spread(1.0), 3.0) is None  # it does not look bad enough
+
+
+@given(chances, costs, st.floats(0.1, 50.0))
+def test_a_zoo_of_one_model_has_no_second_answer(
+    known: list[float], cost: list[float], price: float
+) -> None:
+    alone = Spread(np.linspace(-3.0, 3.0, 10)[None], np.ones((1, 1)), np.zeros(1), np.zeros(1))
+    assert not gains_of(known[:1], cost[:1], alone, price).value.any()
+    assert second(0, 0.02, known[:1], cost[:1], alone, price) is None
+
+
+@given(chances, costs, st.floats(0.1, 50.0), st.floats(0.1, 3.0))
+def test_the_gain_is_that_of_the_answers_that_would_be_replaced(
+    known: list[float], cost: list[float], price: float, size: float
+) -> None:
+    """What the plan expects of reading is what reading then does, quantile by quantile."""
+    expected = gains_of(known, cost, spread(size), price)
+    scores = np.linspace(-size, size, 10)
+    for first in range(MODELS):
+        odds = np.log(known[first] / (1.0 - known[first]))
+        shown = 1.0 / (1.0 + np.exp(-(odds + scores)))
+        shown = np.clip(shown + known[first] - shown.mean(), 0.01, 0.99)
+        paid = rate = 0.0
+        for each in shown.tolist():
+            then = second(first, each, known, cost, spread(size), price)
+            if then is not None:
+                paid, rate = paid + cost[then.place] / 10, rate + (then.chance - each) / 10
+        assert expected.cost[0, 0, first] == pytest.approx(paid, abs=1e-9)
+        assert expected.rate[0, 0, first] == pytest.approx(rate, abs=1e-9)
 
 
 def test_a_margin_keeps_more_answers() -> None:
