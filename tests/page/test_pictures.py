@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.peers.picture import PATH
 from benchmarks.pictures import DEMO, IMAGES, PAGES, take_pages
 from tests.page.serving import KEY, ServedPage
 from tests.support.markdown import ROOT
@@ -25,7 +26,7 @@ def test_every_picture_that_the_docs_show_is_one_that_the_command_takes() -> Non
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     shown = {name for page in pages for name in re.findall(r"images/([\w.-]+)", page.read_text())}
 
-    assert shown == {*PAGES, DEMO} == {path.name for path in IMAGES.iterdir()}
+    assert shown == {*PAGES, DEMO, PATH.name} == {path.name for path in IMAGES.iterdir()}
 
 
 @pytest.mark.end_to_end
