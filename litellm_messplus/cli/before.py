@@ -178,6 +178,10 @@ def replay(
         raise MessplusError("--mix: given with --concatenate or --in-order; allowed: alone")
     if plan.confidence is not None and plan.policy == "paper":
         raise MessplusError("--confidence: given with --policy paper; allowed: with adaptive")
+    if plan.reading.is_on and plan.policy == "paper":
+        raise MessplusError("--second-answer: given with --policy paper; allowed: with adaptive")
+    if plan.reading.checker is not None and not plan.reading.is_on:
+        raise MessplusError("--checker: given alone; allowed: with --second-answer auto")
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
     if not encoder:
         experiment.run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)

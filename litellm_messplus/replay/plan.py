@@ -66,9 +66,14 @@ class Reading:
     ] = None
 
     @property
+    def is_on(self) -> bool:
+        """Whether answers may be replaced."""
+        return self.second_answer is SecondAnswer.AUTO
+
+    @property
     def of_file(self) -> bool:
         """Whether the answers in a file are read."""
-        return self.second_answer is SecondAnswer.AUTO and self.checker is None
+        return self.is_on and self.checker is None
 
 
 @dataclass(frozen=True)

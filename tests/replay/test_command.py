@@ -142,6 +142,12 @@ def test_encoders_are_compared_each_once(files: list[str]) -> None:
     [
         (["--policy", "best"], "--policy: given 'best'"),
         (["--policy", "paper", "--confidence", "0.9"], "--confidence: given with --policy paper"),
+        (
+            ["--policy", "paper", "--second-answer", "auto"],
+            "--second-answer: given with --policy paper",
+        ),
+        (["--checker", "0.8"], "--checker: given alone"),
+        (["--second-answer", "auto"], "--second-answer: given no columns of answers"),
         (["--alpha", "0.5", "--alpha", "0.6"], "--alpha: given 3"),
         (["--degrade", "a=b@0.5"], "--degrade: given 'a=b@0.5'"),
         (["--window", "500"], "--window: given 500"),
