@@ -42,13 +42,17 @@ from litellm_messplus.replay.run import Answers, Run, Verdict, build_engine
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 
-ALPHAS = {
+MIXED = {
     "tiny": 0.80,
     "ulab": 0.59,
     "zeroeval_mix": 0.80,
     "llmdrift": 0.85,
     "mmlu_pro_open": 0.55,
     "alpaca": 0.87,
+}
+"""The recordings of mixed difficulty, and the share that each is to hold."""
+ALPHAS = {
+    **MIXED,
     "arc_challenge": 0.50,
     "arc_easy": 0.75,
     "piqa": 0.78,

@@ -39,7 +39,8 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt

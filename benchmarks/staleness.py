@@ -32,7 +32,8 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.deciding.decider import Choice, Engine, Labelled
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Choice, Labelled
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file

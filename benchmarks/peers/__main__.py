@@ -8,7 +8,7 @@ package, where it is installed), and the paper's policy; beside them each model 
 mix and an oracle, which know every label beforehand. All get the same requests in the same orders,
 and the label of each answer that they serve before the next request. What cannot run is named.
 
-A folder has recordings under the names that `RECORDINGS` gives an alpha; those that it lacks are
+A folder has recordings under the names that `MIXED` gives an alpha; those that it lacks are
 named too. `--write` puts tables and picture into docs/benchmarks.md.
 """
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
+from benchmarks.drift import MIXED
 from benchmarks.peers import page, picture
 from benchmarks.peers.runs import Peers, Row, names, not_run
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
@@ -33,15 +34,6 @@ from litellm_messplus.runtime.terminal import progress
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT.parent / "shared" / "recorded"
 SUFFIX = ".csv.gz"
-RECORDINGS = {
-    "tiny": 0.80,
-    "ulab": 0.59,
-    "zeroeval_mix": 0.80,
-    "llmdrift": 0.85,
-    "mmlu_pro_open": 0.55,
-    "alpaca": 0.87,
-}
-"""The recordings of mixed difficulty, and the share that each is to hold."""
 
 
 def find(sources: Sequence[Path], alphas: Sequence[float]) -> dict[Path, float]:
@@ -49,12 +41,12 @@ def find(sources: Sequence[Path], alphas: Sequence[float]) -> dict[Path, float]:
     if alphas:
         return dict(zip(sources, one_each(alphas, len(sources)), strict=True))
     (folder,) = sources or (FOLDER,)
-    found = {folder / f"{name}{SUFFIX}": alpha for name, alpha in RECORDINGS.items()}
+    found = {folder / f"{name}{SUFFIX}": alpha for name, alpha in MIXED.items()}
     there = {path: alpha for path, alpha in found.items() if path.is_file()}
     for path in found.keys() - there.keys():
         print(f"not there, so not run: {path}", file=sys.stderr)
     if not there:
-        raise ReplayError(f"{folder}: given no recording; allowed: {', '.join(RECORDINGS)}")
+        raise ReplayError(f"{folder}: given no recording; allowed: {', '.join(MIXED)}")
     return there
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.simulation.world import Assumed, Session, SimulatedZoo, satisfies, sessions
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Decision, Reason

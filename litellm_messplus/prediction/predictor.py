@@ -110,11 +110,10 @@ class Predictor:
         known = self.satisfaction(prompt)
         if seen.before is None or seen.before.candidate not in self.index:
             return known[place]
-        first = self.index[seen.before.candidate]
-        odds = log_odds(known[first])
-        shown = logistic(odds + self.answers.shift(first, seen.before.answer, odds))
-        likeness = float(self.answers.spread.likeness[first, place])
-        return float(moved(known[place], known[first], shown, likeness))
+        first, other = seen.before
+        expected, shown = self.shown(first, prompt, Seen(other))
+        likeness = float(self.answers.spread.likeness[self.index[first], place])
+        return float(moved(known[place], expected, shown, likeness))
 
     def read(self, candidate: str, prompt: Prompt, answer: AnswerSurface) -> None:
         """Learn what a candidate's answers look like from one that ended, judged or not."""

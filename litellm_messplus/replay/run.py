@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
-from litellm_messplus.deciding.decider import Choice, Engine, Question
-from litellm_messplus.deciding.decider import Labelled as Labelling
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Choice, Question
+from litellm_messplus.deciding.question import Labelled as Labelling
 from litellm_messplus.prediction.answer import ANSWER_NUMBERS, OWN_SCORE
 from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Encoder

@@ -107,7 +107,7 @@ class Outlook:
         self._prices = PRICES * max(float(np.ptp(means)), 1e-12)
         self._reading = None
         if spread is not None and spread.scores.any():
-            self._reading = Reading(satisfaction, cost, spread, self._prices)
+            self._reading = ReadingGains(satisfaction, cost, spread, self._prices)
         self._frontiers: dict[tuple[frozenset[int], bool], Frontier] = {}
         self._by_cost = np.argsort(means, kind="stable").tolist()
         for is_hopeful in (False, True):
@@ -150,7 +150,7 @@ def _rising(means: Matrix) -> list[float]:
     return rising
 
 
-class Reading:
+class ReadingGains:
     """Addition of reading answers to a frontier: the difference that it makes on a part of the
     prompts and prices. A frontier of its own on so few would be coarser than what there is to
     gain."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.deciding.decider import Choice, Engine, logged_limits
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Choice, logged_limits
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Reason, Situation

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import HTTPException
 
 from litellm_messplus.conversations.line import Place
-from litellm_messplus.deciding.decider import Reading
+from litellm_messplus.deciding.question import Reading
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
 from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface

@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.conversations.line import Place
-from litellm_messplus.deciding.decider import Choice, Engine, Question, Reading
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Choice, Question, Reading
 from litellm_messplus.labels.source import Asked
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.encoders.batcher import Encoding
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.prediction.encoder import Features

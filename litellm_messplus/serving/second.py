@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from litellm_messplus.deciding.decider import Reading
+from litellm_messplus.deciding.question import Reading
 from litellm_messplus.records import served_call_id
 from litellm_messplus.routing.second_answer import CHECKED_SHARE
 from litellm_messplus.runtime.counters import Counters

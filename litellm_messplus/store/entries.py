@@ -9,15 +9,14 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.predictor import Before
-from litellm_messplus.prediction.surface import VERSION, Surface
+from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -380,14 +379,10 @@ def _features(found: Any) -> Features | None:
 
 
 def _surface(found: Any) -> Surface | None:
-    if isinstance(found.surface, np.ndarray):
-        return found.surface if found.surface_version == VERSION else None
     return logged_surface(found.surface, found.surface_version)
 
 
 def _answer(call: Any) -> AnswerSurface | None:
-    if isinstance(call.answer_surface, np.ndarray):
-        return call.answer_surface if call.answer_version == ANSWER_VERSION else None
     return logged_answer(call.answer_surface, call.answer_version)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, Table, and_, case
 
-from litellm_messplus.prediction.answer import ANSWER_VERSION
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.predictor import Before
 from litellm_messplus.records import CallRecord, RequestRecord, replaced_call_id, served_call_id
 from litellm_messplus.runtime.vocabulary import CallRole
@@ -47,11 +47,11 @@ def with_before(query: Select[Any], own: Table) -> Select[Any]:
 def before_in(row: Any) -> Before | None:
     """Read from a row of such a query the answer that came before; None without one."""
     answer = logged_answer(row.before_answer_surface, row.before_answer_version)
-    return None if answer is None else _before(row.before_candidate, answer)
+    return _before(row.before_candidate, answer)
 
 
-def _before(candidate: str | None, answer: Any) -> Before | None:
-    return None if candidate is None else Before(candidate, answer)
+def _before(candidate: str | None, answer: AnswerSurface | None) -> Before | None:
+    return None if candidate is None or answer is None else Before(candidate, answer)
 
 
 class Remembered(NamedTuple):
@@ -72,14 +72,13 @@ class Remembered(NamedTuple):
 
     def ended(self, call: CallRecord) -> None:
         """Note the answer of a call."""
-        is_known = call.answer_version == ANSWER_VERSION and call.answer_surface is not None
-        answer = _before(call.candidate, call.answer_surface) if is_known else None
-        self._note(call.call_id, answer)
+        answer = logged_answer(call.answer_surface, call.answer_version)
+        self._note(call.call_id, _before(call.candidate, answer))
 
     def saw(self, entry: Settled) -> None:
         """Note the answer of a call read from the log."""
         answer = None if entry.example is None else entry.example.answer
-        self._note(entry.call_id, None if answer is None else _before(entry.candidate, answer))
+        self._note(entry.call_id, _before(entry.candidate, answer))
 
     def _note(self, call_id: str, answer: Before | None) -> None:
         request_id = self.request.request_id

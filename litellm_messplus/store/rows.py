@@ -175,20 +175,24 @@ def features_from_bytes(data: bytes) -> Features:
     return np.frombuffer(data, dtype="<f4")
 
 
-def logged_surface(data: bytes | None, version: str | None) -> Surface | None:
+Logged = bytes | Features | None
+"""Numbers as a row of the database has them, or as a record of this process does."""
+
+
+def logged_surface(data: Logged, version: str | None) -> Surface | None:
     """Decode a prompt's logged surface; None if there is none, or it is of another version."""
-    if data is None or version != VERSION:
-        return None
-    numbers = features_from_bytes(data)
-    return numbers if numbers.shape == (len(NUMBERS),) else None
+    return _numbers(data, len(NUMBERS)) if version == VERSION else None
 
 
-def logged_answer(data: bytes | None, version: str | None) -> AnswerSurface | None:
+def logged_answer(data: Logged, version: str | None) -> AnswerSurface | None:
     """Decode an answer's logged surface; None if there is none, or it is of another version."""
-    if data is None or version != ANSWER_VERSION:
-        return None
-    numbers = features_from_bytes(data)
-    return numbers if numbers.shape == (len(ANSWER_NUMBERS),) else None
+    return _numbers(data, len(ANSWER_NUMBERS)) if version == ANSWER_VERSION else None
+
+
+def _numbers(data: Logged, count: int) -> Features | None:
+    """Decode so many numbers; None if there are none, or not so many."""
+    numbers = features_from_bytes(data) if isinstance(data, bytes) else data
+    return numbers if numbers is not None and numbers.shape == (count,) else None
 
 
 def storable(text: str) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 from sqlalchemy import Row, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.deciding.decider import (
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import (
     ALONE,
     BASIS,
     FACTORS,
@@ -23,7 +24,6 @@ from litellm_messplus.deciding.decider import (
     LEFT,
     USUAL_PARTS,
     Choice,
-    Engine,
     Question,
 )
 from litellm_messplus.prediction.prompt import Prompt

@@ -6,7 +6,8 @@ import pytest
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS, SECONDS
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.routing.decision import Estimate

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.expectations import use_of
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.routing.limits import AHEAD_SECONDS, DAY, LATE_SHARE, Limits
 from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX
 from litellm_messplus.settings.promise import ServiceLevel

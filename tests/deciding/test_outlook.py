@@ -2,8 +2,9 @@
 
 import pytest
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.expectations import OUTLOOKS
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.recent import EVERY
 from litellm_messplus.prediction.surface import read_surface

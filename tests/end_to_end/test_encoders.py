@@ -12,7 +12,8 @@ import httpx
 import numpy as np
 import pytest
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.process import WORKER
 from litellm_messplus.prediction.encoder import Conversation

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.prompt import Prompt

@@ -18,7 +18,8 @@ from tests.support.upstream import Reply, Upstream
 pytestmark = pytest.mark.end_to_end
 
 READS = """
-from litellm_messplus.deciding.decider import Engine, Reading
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Reading
 from litellm_messplus.prediction.answer import ANSWER_NUMBERS
 from litellm_messplus.runtime.stand_ins import replace
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from litellm_messplus.deciding.decider import Question
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.run import Run, answers, build_engine, prices

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.deciding.decider import Question
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.head import LinearHeads
 from litellm_messplus.prediction.prompt import Prompt
 from tests.support.builders import (

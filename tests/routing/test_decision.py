@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litellm_messplus.certificate.evidence import Heard, bounds
-from litellm_messplus.deciding.decider import Question
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.routing.decision import (
     after,
     aim,

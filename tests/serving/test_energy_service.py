@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.deciding.decider import Question
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.energy.follow import MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.routing.trying import LEAST_LABELLED
 from litellm_messplus.state.account import PENDING

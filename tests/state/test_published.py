@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from litellm_messplus.deciding.decider import Engine, Question
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface

@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Choice, Engine, Question
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.expectations import use_of
+from litellm_messplus.deciding.question import Choice, Question
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import read_surface

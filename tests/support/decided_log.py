@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.conversations.rule import CountedAs
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Choice, Engine, Question, fold, logged_limits
+from litellm_messplus.deciding.decider import Engine, fold
+from litellm_messplus.deciding.question import Choice, Question, logged_limits
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import VERSION, read_surface
