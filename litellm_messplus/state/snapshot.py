@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.costs.usage import Durations
 from litellm_messplus.prediction.head import Arrays
+from litellm_messplus.prediction.answer import ANSWER_VERSION
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.settings.zoo import Zoo
@@ -19,7 +20,7 @@ from litellm_messplus.state.catalog import Catalog
 from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
-FORMAT = 12
+FORMAT = 13
 """Format version: changes when the same log folds into another state, or the bytes change."""
 
 
@@ -32,6 +33,7 @@ def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "surface": VERSION,
+        "answers": ANSWER_VERSION,
         "encoder": encoder,
         "candidates": list(zoo.configured),
         "policy": settings.policy,
