@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.costs.usage import Durations
-from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.answer import ANSWER_VERSION
+from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.settings.zoo import Zoo
