@@ -1,9 +1,7 @@
 """The proxy of the compose file, started as it says on a real Postgres, but without its images: it
 becomes healthy by the file's own check, and has its tables in Postgres."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +14,9 @@ from sqlalchemy import make_url
 from litellm_messplus.store import schema
 from tests.support.both_databases import server
 from tests.support.markdown import ROOT
-from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
 from tests.support.postgres import Postgres, query
+from tests.support.shipped import serve_and_stop
 
 pytestmark = pytest.mark.end_to_end
 
@@ -42,29 +40,10 @@ def test_it_becomes_healthy_with_its_history_in_postgres(server: Postgres, tmp_p
     assert at_host.host in COMPOSE["services"]
     given["MESSPLUS_DATABASE"] = database.render_as_string(hide_password=False)
 
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        proxy = subprocess.Popen(
-            [str(LITELLM), *(moved(word, places) for word in PROXY["command"])],
-            cwd=tmp_path,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(ROOT),
-                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-                **given,
-            },
-            stdout=output,
-            stderr=output,
-        )
     check = [moved(word, places) for word in PROXY["healthcheck"]["test"][1:]]
-    try:
-        until(lambda: is_healthy(check, proxy), lambda: log.read_text(errors="replace")[-4000:])
-        proxy.send_signal(signal.SIGTERM)
-        proxy.wait(PATIENT)
-    finally:
-        proxy.kill()
+    words = [str(LITELLM), *(moved(word, places) for word in PROXY["command"])]
+    serve_and_stop(words, tmp_path, given, tmp_path / "log", lambda: is_healthy(check))
 
-    assert proxy.returncode in (0, -signal.SIGTERM)
     history = query(given["MESSPLUS_DATABASE"], "SELECT revision FROM schema_history")
     assert {row["revision"] for row in history} == set(schema.digests())
 
@@ -81,6 +60,5 @@ def moved(word: str, places: dict[str, str]) -> str:
     return word
 
 
-def is_healthy(check: list[str], proxy: "subprocess.Popen[bytes]") -> bool:
-    assert proxy.poll() is None, "the proxy ended"
+def is_healthy(check: list[str]) -> bool:
     return subprocess.run(check, capture_output=True, check=False).returncode == 0

@@ -1,20 +1,17 @@
 """The command of the systemd unit, started as the unit says, on the example configuration."""
 
-import os
 import shlex
 import shutil
-import signal
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.support.markdown import ROOT
-from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
 from tests.support.service_unit import moved, values
+from tests.support.shipped import serve_and_stop
 
 pytestmark = pytest.mark.end_to_end
 
@@ -30,35 +27,15 @@ def test_it_routes_and_a_stop_leaves_a_whole_database(tmp_path: Path) -> None:
         for line in values("Environment")
         for pair in shlex.split(moved(line, tmp_path))
     )
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        service = subprocess.Popen(
-            shlex.split(moved(command, tmp_path).replace("4000", port)),
-            cwd=data,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(ROOT),
-                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-                "LITELLM_MASTER_KEY": f"sk-{'5' * 32}",
-                **given,
-            },
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        until(lambda: ready(port, service), lambda: log.read_text(errors="replace")[-4000:])
-        service.send_signal(signal.SIGTERM)
-        service.wait(PATIENT)
-    finally:
-        service.kill()
+    given = {"LITELLM_MASTER_KEY": f"sk-{'5' * 32}", **given}
+    words = shlex.split(moved(command, tmp_path).replace("4000", port))
+    serve_and_stop(words, data, given, tmp_path / "log", lambda: ready(port))
 
-    assert service.returncode in (0, -signal.SIGTERM)
     with sqlite3.connect(data / "messplus.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def ready(port: str, service: "subprocess.Popen[bytes]") -> bool:
-    assert service.poll() is None, "the service ended"
+def ready(port: str) -> bool:
     try:
         answer = httpx.get(f"http://127.0.0.1:{port}/messplus/ready", timeout=5)
     except httpx.TransportError:
