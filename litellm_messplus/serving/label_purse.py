@@ -73,12 +73,13 @@ class LabelPurse:
         self._purse.known = self._room(known)
         one, left = self._one(largest, judging), self.left
         expected = one + others
-        usual, usual_most = self._usual.newest(key, lambda: (RecentMean(0.0), RecentMean(0.0)))
-        usual.add(one)
-        usual_most.add(expected)
-        if left < MARGIN * max(expected, PROMPTS * usual_most.value):
+        means = self._usual.newest(key, lambda: (RecentMean(one), RecentMean(expected)))
+        usual, usual_most = (mean.value for mean in means)  # of the key's earlier requests
+        means[0].add(one)
+        means[1].add(expected)
+        if left < MARGIN * max(expected, PROMPTS * usual_most):
             return 0.0, expected
-        return affordable(wanted, left, usual.value), expected
+        return affordable(wanted, left, usual), expected
 
     def reserve(self, request_id: str, expected: float) -> None:
         """Reserve the most that a request's bought labels may cost: ``MARGIN`` times expected."""

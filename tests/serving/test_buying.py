@@ -95,7 +95,7 @@ def test_answers_beside_the_largests_are_paid_within_the_budget_too() -> None:
     assert made.probability(1.0, 1.0, 0.0, 2.0, "another key")[0] > 0.0
 
 
-@given(st.floats(0.0, 100.0), st.lists(st.floats(0.5, 1.5), min_size=1, max_size=20))
+@given(st.floats(0.0, 100.0), st.lists(st.floats(0.6, 1.5), min_size=1, max_size=20))
 def test_an_expensive_prompt_is_drawn_as_often_as_a_cheap_one(
     budget: float, costs: list[float]
 ) -> None:
@@ -108,7 +108,7 @@ def test_an_expensive_prompt_is_drawn_as_often_as_a_cheap_one(
         each.probability(1.0, cost, 0.0, 0.0, "key")[0]
         for each, cost in zip(made, (0.99, 1.01), strict=True)
     )
-    assert cheap == pytest.approx(expensive, abs=0.01)
+    assert cheap == expensive
 
 
 def test_answers_may_be_twice_as_long_as_expected_within_the_budget() -> None:
