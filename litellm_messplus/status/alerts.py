@@ -166,11 +166,11 @@ def candidate_alerts(live: LiveLevels) -> list[Alert]:
 
 
 def change_alerts(changes: Sequence[ModelChange]) -> list[Alert]:
-    """Name, for each zoo, the models that were found to have changed: since when, by how much."""
-    words: dict[str, list[str]] = {}
-    for each in changes:
-        words.setdefault(each.zoo, []).append(each.words)
-    return [Alert(AlertKind.MODEL_CHANGED, "; ".join(said), zoo) for zoo, said in words.items()]
+    """Report each model that was found to have changed: since when, by how much."""
+    return [
+        Alert(AlertKind.MODEL_CHANGED, each.words, each.zoo, candidate=each.candidate)
+        for each in changes
+    ]
 
 
 def _limits(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:

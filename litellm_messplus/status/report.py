@@ -51,24 +51,25 @@ class AlertKind(StrEnum):
     MODEL_CHANGED = "model_changed"
 
 
-AlertKey = tuple[AlertKind, str | None, str | None]
-"""The kind of an alert, its zoo and service level."""
+AlertKey = tuple[AlertKind, str | None, str | None, str | None]
+"""The kind of an alert, its zoo, service level and candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
     """One thing that is wrong; ``service_level`` is None if it is about a zoo, and ``zoo`` too if
-    it is about all."""
+    it is about all; ``candidate`` is set if it is about one."""
 
     kind: AlertKind
     message: str
     zoo: str | None = None
     service_level: str | None = None
+    candidate: str | None = None
 
     @property
     def key(self) -> AlertKey:
         """The fields that make it the same alert, though the numbers in its message change."""
-        return self.kind, self.zoo, self.service_level
+        return self.kind, self.zoo, self.service_level, self.candidate
 
     @property
     def subject(self) -> str:

@@ -14,6 +14,7 @@ from litellm_messplus.inspecting.logged import logged_in
 from litellm_messplus.inspecting.render import sentences
 from litellm_messplus.state import snapshot
 from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.status.alerts import AlertLog, change_alerts
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.report import AlertKind, LiveLevel, Status
 from litellm_messplus.store import log, snapshots
@@ -113,6 +114,15 @@ def test_a_running_engine_tells_it_too_with_the_rate_before_and_since() -> None:
     assert (alert.zoo, alert.service_level) == (KEY[0], None)
     assert alert.message == "`gpt-4`: 36 % since 12:00, 90 % before"
     assert Status.of(found.as_dict()).model_changes == (CHANGE,)
+
+
+def test_a_second_model_that_changes_on_the_same_day_has_a_line_of_its_own_in_the_log() -> None:
+    log, other = AlertLog(patience=1), replace(CHANGE, candidate="gpt-3.5")
+    (first,) = log.update(change_alerts([CHANGE]))
+    (second,) = log.update(change_alerts([CHANGE, other]))
+    assert (CHANGE.words in first, other.words in second) == (True, True)
+    assert log.update(change_alerts([replace(CHANGE, after=0.4), other])) == []
+    assert len(log.update(change_alerts([other]))) == 1
 
 
 def test_a_change_found_on_another_day_is_told_with_its_date() -> None:
