@@ -192,8 +192,7 @@ def _pick(
         shadows = trying.to_shadow(terms.models, best, costs, known, situation.alpha)
         others = trying.to_learn_anew(best, known)
         if terms.is_planned:
-            now = [estimate.cost for estimate in situation.estimates]
-            others += trying.panel(best, costs, now, known, situation)
+            others += trying.panel(best, costs, known, situation)
         shadows = tuple(dict.fromkeys(shadows + others))
     return Pick(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 

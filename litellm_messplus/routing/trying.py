@@ -194,12 +194,10 @@ that are better than they look: 0.921 instead of 0.902 in the mean of the two, a
 def panel(
     choice: int,
     cost: Sequence[float],
-    now: Sequence[float],
     known: Knowledge,
     situation: Situation,
 ) -> tuple[int, ...]:
-    """Draw which candidates answer in addition to the choice; ``cost`` are their usual costs,
-    ``now`` those of this request."""
+    """Draw which candidates answer in addition to the choice; ``cost`` are their usual costs."""
     if known.unseen_labelled < LEAST_LABELLED:
         return ()
     is_owed = situation.queue + situation.in_flight > 0.0
@@ -208,10 +206,10 @@ def panel(
     earned = known.unseen_labelled * max(PANEL_SHARE, early) * spent
     return tuple(
         model
-        for model in range(len(cost))
+        for model, now in enumerate(situation.estimates)
         if model != choice
         and cost[model] <= spent
-        and situation.choice_draw * now[model] < earned
+        and situation.choice_draw * now.cost < earned
         and known.deviation[model] > KNOWN_WELL
         and not _is_beaten(model, cost, known)
     )

@@ -28,13 +28,13 @@ models = st.lists(
 
 def asked(
     columns: Sequence[tuple[float, float, float, float]], labelled: float
-) -> tuple[list[float], list[float], Knowledge]:
-    cost, now, rate, deviation = (list(column) for column in zip(*columns, strict=True))
-    return cost, now, Knowledge(rate, deviation, [1.5] * len(rate), False, labelled)
+) -> tuple[list[float], Knowledge]:
+    cost, _, rate, deviation = (list(column) for column in zip(*columns, strict=True))
+    return cost, Knowledge(rate, deviation, [1.5] * len(rate), False, labelled)
 
 
 def told(columns: Sequence[tuple[float, float, float, float]], **changed: float) -> Situation:
-    estimates = [(f"model {place}", cost, 0.5) for place, (cost, *_) in enumerate(columns)]
+    estimates = [(f"model {place}", now, 0.5) for place, (_, now, *_) in enumerate(columns)]
     return situation(*estimates, **changed)  # type: ignore[arg-type]
 
 
@@ -44,8 +44,8 @@ def called(
     choice: int = 0,
     **changed: float,
 ) -> set[int]:
-    cost, now, known = asked(columns, labelled)
-    return set(panel(choice, cost, now, known, told(columns, **changed)))
+    cost, known = asked(columns, labelled)
+    return set(panel(choice, cost, known, told(columns, **changed)))
 
 
 @given(models, st.data(), st.floats(-5.0, 5.0), st.floats(0.0, 1.0), st.floats(0.0, 0.999))
@@ -57,7 +57,7 @@ def test_it_is_of_those_who_may_be_worth_their_cost_and_are_not_known_well(
     draw: float,
 ) -> None:
     choice = data.draw(st.integers(0, len(columns) - 1))
-    cost, _, known = asked(columns, labelled)
+    cost, known = asked(columns, labelled)
     found = called(columns, labelled, choice, queue=queue, choice_draw=draw)
     assert found <= called(columns, labelled, choice, queue=queue, choice_draw=draw / 2.0)
     assert choice not in found
