@@ -57,6 +57,7 @@ def config(upstream: Upstream, folder: Path, **section: Any) -> Config:
     (folder / "readings.py").write_text(READS)
     made["litellm_settings"]["callbacks"] = ["readings.instance"]
     made["router_settings"] = {"num_retries": 0}
+    made["general_settings"]["cancel_on_disconnect"] = True
     return made
 
 
@@ -214,18 +215,49 @@ def test_a_client_with_a_timeout_gets_the_first_within_it(
     assert served["role"] == "served"
 
 
-def test_a_client_that_leaves_before_the_second_answer_is_logged_all_the_same(
-    client: httpx.Client, proxy: Proxy, upstream: Upstream
-) -> None:
-    upstream.script = script(delay_seconds=2.0)
-    known = len(proxy.rows("SELECT * FROM calls"))
+def leave(client: httpx.Client) -> None:
+    """Ask, and go before anything is answered."""
     with pytest.raises(httpx.ReadTimeout):
         client.post("/v1/chat/completions", json={"model": "zoo", **CHAT}, timeout=1.0)
 
-    found = proxy.wait_for_rows("SELECT * FROM calls ORDER BY position", known + 2)[known:]
+
+def nothing_is_in_flight(client: httpx.Client, proxy: Proxy) -> bool:
+    """Ask once more: no earlier request may count in its decision."""
+    answer = ask(client)
+    query = "SELECT in_flight FROM requests WHERE request_id = ?"
+    (row,) = proxy.wait_for_rows(query, 1, answer.headers["x-messplus-request-id"])
+    return bool(row["in_flight"] == 0.0)
+
+
+def test_a_client_that_leaves_before_the_second_answer_pays_for_both(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    """LiteLLM cancels the first call of such a client, and no hook after it."""
+    upstream.script = script(delay_seconds=2.0)
+    known = proxy.rows("SELECT request_id FROM requests")
+    leave(client)
+
+    newest = proxy.wait_for_rows("SELECT request_id FROM requests", len(known) + 1)
+    (request_id,) = (row["request_id"] for row in newest if row not in known)
+    found = proxy.wait_for_rows(CALLS, 2, request_id)
     assert [row["role"] for row in found] == ["replaced", "served"]
     assert {row["status"] for row in found} == {"success"}
-    assert len({row["request_id"] for row in found}) == 1
+    (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)
+    assert outcome["cost"] == pytest.approx(15 * 1e-4 + 15 * 1e-5)
+    until(lambda: nothing_is_in_flight(client, proxy))
+
+
+def test_for_one_that_leaves_before_the_first_answer_no_other_model_is_called(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.script = lambda model, body: Reply(SORRY, delay_seconds=2.0)
+    leave(client)
+
+    (row,) = proxy.wait_for_rows("SELECT * FROM calls WHERE failure = 'client_gone'", 1)
+    assert (row["role"], row["status"], row["candidate"]) == ("served", "failure", "openai/huge")
+    assert upstream.models_called() == ["huge"]
+    upstream.script = script()
+    until(lambda: nothing_is_in_flight(client, proxy))
 
 
 def test_one_replaced_answer_in_ten_is_labelled_and_every_second_one(
