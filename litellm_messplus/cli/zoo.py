@@ -83,6 +83,10 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
         yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
     if found["forecast"]:
         yield f"  forecast of routing: {_forecast(found['forecast'])}"
+    if found["second_answers"]:
+        from litellm_messplus.status.second_answers import SecondAnswers
+
+        yield f"  {SecondAnswers(**found['second_answers']).words}"
     for each in found["history"][:1]:
         yield from _held(each, "  forecast at the switch", "  routed since")
     for each in found["history"][1:]:

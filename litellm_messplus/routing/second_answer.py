@@ -66,12 +66,9 @@ def best_seconds(
     return Best(surplus.argmax(axis=-2), most, most > least)
 
 
-def gains(chance: Array, cost: Array, spread: Spread, prices: Array) -> Gains:
-    """Compute the gains from each model's predicted ``chance`` and ``cost``, both of shape
-    (prompts, models), at each of the ``prices``, shape (prices,).
-
-    A model whose answers show nothing gains exactly 0.
-    """
+def _expected(chance: Array, cost: Array, spread: Spread, prices: Array) -> Best:
+    """Find the best second answers to what the first ones usually show, each of shape (prices,
+    prompts, first models, quantiles)."""
     chance = np.clip(chance, EDGE, 1.0 - EDGE)
     shown = logistics(np.log(chance / (1.0 - chance))[..., None] + spread.scores)
     shown = np.clip(shown + (chance - shown.mean(axis=-1))[..., None], EDGE, 1.0 - EDGE)
@@ -79,12 +76,31 @@ def gains(chance: Array, cost: Array, spread: Spread, prices: Array) -> Gains:
     first = chance[:, :, None, None]
     then = moved(chance[:, None, :, None], first, shown[:, :, None, :], likeness)
     best = best_seconds(chance, cost, shown, then, float(spread.margin[0]), prices)
-    is_worth = best.is_worth & (spread.scores != 0.0).any(axis=-1)[:, None]
-    value = np.where(is_worth, best.surplus, 0.0).mean(axis=-1)
+    shows = (spread.scores != 0.0).any(axis=-1)[:, None]
+    return best._replace(is_worth=best.is_worth & shows)
+
+
+def gains(chance: Array, cost: Array, spread: Spread, prices: Array) -> Gains:
+    """Compute the gains from each model's predicted ``chance`` and ``cost``, both of shape
+    (prompts, models), at each of the ``prices``, shape (prices,).
+
+    A model whose answers show nothing gains exactly 0.
+    """
+    best = _expected(chance, cost, spread, prices)
+    value = np.where(best.is_worth, best.surplus, 0.0).mean(axis=-1)
     prompts = np.arange(len(cost))[:, None, None]
-    paid = np.where(is_worth, cost[prompts, best.place], 0.0).mean(axis=-1)
+    paid = np.where(best.is_worth, cost[prompts, best.place], 0.0).mean(axis=-1)
     rate = (value + paid) / np.maximum(prices, TINY)[:, None, None]
     return Gains(value, rate, paid)
+
+
+def shares(chance: Array, cost: Array, spread: Spread, price: float) -> Array:
+    """Compute the share of each first model's answers that each other model's will replace at a
+    price, shape (prompts, first models, models)."""
+    best = _expected(chance, cost, spread, np.array([price]))
+    is_it = best.place[0][:, :, None, :] == np.arange(cost.shape[1])[:, None]
+    found: Array = (is_it & best.is_worth[0][:, :, None, :]).mean(axis=-1)
+    return found
 
 
 def gains_of(

@@ -24,6 +24,7 @@ from litellm_messplus.serving.modes import (
     told,
 )
 from litellm_messplus.settings.serving import CanaryShare
+from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.rows import STORABLE
@@ -78,10 +79,12 @@ class ModeChange(BaseModel):
 
 
 class ZooSwitch(ModeChange):
-    """The mode of a zoo, its forecast as of now, and its history, the newest first."""
+    """The mode of a zoo, its forecast as of now, that of reading answers, and its history, the
+    newest first."""
 
     zoo: str
     is_returned: bool
+    second_answers: SecondAnswers | None
     candidates: list[str]
     groups: list[str]
     history: list[ModeChange]
@@ -120,6 +123,8 @@ class ZooDesk:
         row, log = self._modes.rows.get(zoo), self._log(zoo)
         history = await zoo_modes.history(self._database, zoo, SHOWN)
         now = await told(log, None if row is None else row.at)
+        async with self._database.connect() as connection:
+            reads = await read_second_answers(connection, zoo)
         return ZooSwitch(
             zoo=zoo,
             is_returned=row is not None and row.is_returned,
@@ -129,6 +134,7 @@ class ZooDesk:
             **_now(self._modes.now[zoo], row),
             forecast=now.forecast,
             happened=now.happened,
+            second_answers=reads,
         )
 
     async def change(self, zoo: str, wanted: Change, by: Caller) -> ZooSwitch:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.figures.tally import taken
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.runtime.vocabulary import is_before, promise_of
+from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
@@ -35,7 +36,8 @@ class Switched:
 @dataclass(frozen=True, slots=True)
 class SwitchStatus:
     """The mode of one zoo, who set it, when and why; ``forecast`` is of routing, None if nothing
-    was decided in parallel; ``switched`` is None if no request was ever routed by a change."""
+    was decided in parallel; ``switched`` is None if no request was ever routed by a change.
+    ``second_answers`` is the forecast of reading answers, None if too little is known."""
 
     zoo: str
     mode: Mode
@@ -47,6 +49,7 @@ class SwitchStatus:
     is_returned: bool
     forecast: Forecast | None
     switched: Switched | None = None
+    second_answers: SecondAnswers | None = None
 
 
 async def read_switches(
@@ -65,13 +68,16 @@ async def read_switches(
                 watched.add(zoo)
     found = []
     for zoo, row in sorted(modes.items()):
-        expected, log = None, ObservedLog(database, zoo, sorted(levels[zoo]))
+        expected, reads, log = None, None, ObservedLog(database, zoo, sorted(levels[zoo]))
         if zoo in watched:
             told = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
             expected = told if told.requests else None
+            async with database.connect() as connection:
+                reads = await read_second_answers(connection, zoo)
         switched = await _switched(await zoo_modes.history(database, zoo, CHANGES), log)
         mode = row.zoo_mode.mode
-        found.append(taken(SwitchStatus, row, mode=mode, forecast=expected, switched=switched))
+        known = {"forecast": expected, "switched": switched, "second_answers": reads}
+        found.append(taken(SwitchStatus, row, mode=mode, **known))
     return tuple(found)
 
 
@@ -102,7 +108,9 @@ def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
     for each in switches:
         if each.mode is not Mode.ON:
             share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
-            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{_told(each.forecast)}"
+            reads = "" if each.second_answers is None else f"; {each.second_answers.words}"
+            told = f"{_told(each.forecast)}{reads}"
+            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{told}"
         switched = each.switched
         if switched is not None and switched.forecast is not None:
             yield f"{each.zoo}: {switched.mode} was {_held(switched.forecast, switched.happened)}"

@@ -53,6 +53,7 @@ ALLOWED = {
     "labels": {"costs", "prediction", "records", "runtime", "settings"},
     "status": {
         "conversations",
+        "deciding",
         "figures",
         "labels",
         "prediction",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.routing.plan import Outlook
-from litellm_messplus.routing.second_answer import gains, gains_of, second
+from litellm_messplus.routing.second_answer import gains, gains_of, second, shares
 
 MODELS = 3
 chance = st.floats(0.02, 0.98)
@@ -36,6 +36,16 @@ def test_what_reading_adds_is_never_less_than_nothing(
     value, rate, paid = gains_of(known, cost, spread(size), price)
     assert (value >= 0.0).all()
     assert np.allclose(value, price * rate - paid)
+
+
+@given(chances, costs, prices, st.floats(0.0, 3.0))
+def test_what_is_paid_is_the_cost_of_those_that_replace(
+    known: list[float], cost: list[float], price: float, size: float
+) -> None:
+    found = shares(np.array([known]), np.array([cost]), spread(size), price)[0]
+    paid = gains_of(known, cost, spread(size), price).cost[0, 0]
+    assert np.allclose(found @ np.array(cost), paid)
+    assert (found.diagonal() == 0.0).all()
 
 
 @given(chances, costs, prices, st.integers(0, MODELS - 1))

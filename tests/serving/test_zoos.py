@@ -149,11 +149,18 @@ def test_a_forecast_says_what_routing_would_have_saved() -> None:
         "is_returned": False,
         "history": [],
         "forecast": forecast,
+        "second_answers": None,
     }
     assert list(lines(shown))[-1] == (
         "  forecast of routing: 50.0 % (40.0 to 60.0 %), 0.5 (0.4 to 0.6) a request, "
         "would have saved 50.0 % (40.0 to 60.0 %) of the largest's cost, "
         "from 30 requests, 12 judged"
+    )
+
+    reading = {"requests": 30, "replaced": 0.1, "cost": 0.4, "without": 0.5, "seconds": 0.25}
+    assert list(lines(shown | {"second_answers": reading}))[-1] == (
+        "  with second_answer: auto, 10.0 % of answers would be replaced, to save 20.0 % of the "
+        "cost, and add 0.25 s on average"
     )
 
 

@@ -145,7 +145,7 @@ function showStatus() {
 /** What is served as before, beside the forecast of its zoo as far as it was read. */
 function showBefore() {
   const { level, switched } = state;
-  replace(slots.before, beforePanel(level, switched?.zoo === level.zoo ? switched.forecast : null));
+  replace(slots.before, beforePanel(level, switched?.zoo === level.zoo ? switched : undefined));
 }
 
 /** The promise that the panels below are about, and the range. */

@@ -4,8 +4,9 @@
 import { el, table } from "./dom.js";
 import { cost, count, interval, isKnown, percent, rate } from "./format.js";
 
-/** Nothing where no request was served as before. `forecast` is of the whole zoo, null without one. */
-export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
+/** Nothing where no request was served as before. The forecasts are of the whole zoo, null without one: of
+ * routing, and of `reading` answers with it. */
+export function beforePanel({ as_before: found, cost_unit: unit }, { forecast = null, second_answers: reading = null } = {}) {
   if (!isKnown(found)) {
     return null;
   }
@@ -14,6 +15,7 @@ export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
     ["satisfied", isKnown(found.rate) ? `${percent(found.rate)} (${interval(found.low, found.high)}) of ${count(found.judged)} judged` : "none judged yet", routed(forecast?.satisfaction, percent, interval)],
     ["cost a request", cost(found.cost_per_request, unit), routed(forecast?.cost, (value) => cost(value, unit), (low, high) => `${cost(low, unit)} to ${cost(high, unit)}`)],
     ...(forecast?.would_have_saved ? [["would have saved, of the largest's cost", "", routed(forecast.would_have_saved, percent, interval)]] : []),
+    ...(reading ? [["with second_answer: auto", "", secondAnswers(reading)]] : []),
     ["answered", percent(found.answered_share), "as now"],
     ["traffic", rate(found.requests_per_hour), "as now"],
   ];
@@ -29,4 +31,10 @@ export function beforePanel({ as_before: found, cost_unit: unit }, forecast) {
 
 function routed(range, write, around) {
   return range ? `${write(range.estimate)} (${around(range.low, range.high)})` : "unknown";
+}
+
+function secondAnswers({ replaced, cost: paid, without, seconds }) {
+  const saved = without > 0 ? 1 - paid / without : 0;
+  const slower = isKnown(seconds) ? `, ${seconds.toFixed(2)} s more a request` : "";
+  return `${percent(replaced)} replaced, ${percent(saved)} of the cost saved${slower}`;
 }
