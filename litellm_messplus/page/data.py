@@ -23,8 +23,10 @@ from litellm_messplus.page.charts import (
     read_service,
     span_of,
 )
+from litellm_messplus.status.answers import read_answers
 from litellm_messplus.status.build import read_calibration
 from litellm_messplus.status.report import Status
+from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.reading import one_moment
 
 LONGEST_SECONDS = 10.0
@@ -60,7 +62,7 @@ class PageData:
         return found
 
     async def calibration(self) -> dict[str, Any]:
-        """Compare the predictions with the verdicts, by zoo."""
+        """Compare the predictions with the verdicts, from prompts and from answers, by zoo."""
         return await self.share("calibration", self._calibration)
 
     async def certificate(self, zoo: str) -> dict[str, Any]:
@@ -104,7 +106,11 @@ class PageData:
     async def _calibration(self) -> dict[str, Any]:
         async with self._moment() as connection:
             found = await read_calibration(connection)
-        return {"calibration": [asdict(each) for each in found]}
+            answers = await read_answers(connection, await newest_predictors(connection))
+        return {
+            "calibration": [asdict(each) for each in found],
+            "answers": [asdict(each) for each in answers],
+        }
 
     async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))

@@ -1,4 +1,5 @@
-"""Findings of the heads that read prompts, and the cost saved: `messplus status --learned`.
+"""Findings of the heads that read prompts and answers, and the cost saved: `messplus status
+--learned`.
 
 The state of the heads comes from the running engine, else from the newest snapshot. The saving
 comes from the log, whose newest requests hold the expected cost and satisfaction of each candidate.
@@ -19,9 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.words import percent
 from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_view
+from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
+from litellm_messplus.status.answers import ZooAnswers, answers_shown, read_answers
 from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.tables import request_sums, requests
@@ -47,12 +50,13 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class LearnedZoo:
-    """One zoo: what its heads have learned, None if neither an engine nor a snapshot has it, and
-    what reading saves, by service level."""
+    """One zoo: what its heads have learned, None if no snapshot has it, what reading saves, by
+    service level, and what its ``answers`` show, None before the first."""
 
     zoo: str
     reading: ZooView | None
     savings: tuple[Saving, ...]
+    answers: ZooAnswers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +93,23 @@ async def learned_now(database: AsyncEngine) -> Learned:
     """Read the savings from the log, and the beliefs from the newest snapshots of the learner, some
     seconds old."""
     async with database.connect() as connection, one_moment(connection):
-        return _together(await _savings(connection), await _readings(connection))
+        known = await newest_predictors(connection)
+        savings, answers = await _savings(connection), await read_answers(connection, known)
+    return _together(savings, known, {each.zoo: each for each in answers})
 
 
 def _together(
-    savings: Mapping[str, Sequence[Saving]], readings: Mapping[str, ZooView | None]
+    savings: Mapping[str, Sequence[Saving]],
+    known: Mapping[str, Predictor | None],
+    answers: Mapping[str, ZooAnswers],
 ) -> Learned:
     """Group by zoo, in the order of the log."""
-    zoos = dict.fromkeys((*readings, *savings))
-    return Learned(
-        tuple(LearnedZoo(zoo, readings.get(zoo), tuple(savings.get(zoo, ()))) for zoo in zoos)
-    )
+    found = []
+    for zoo in dict.fromkeys((*known, *savings)):
+        predictor = known.get(zoo)
+        view = None if predictor is None else zoo_view(predictor)
+        found.append(LearnedZoo(zoo, view, tuple(savings.get(zoo, ())), answers.get(zoo)))
+    return Learned(tuple(found))
 
 
 async def _savings(connection: AsyncConnection) -> dict[str, list[Saving]]:
@@ -149,12 +159,6 @@ def _mix(rates: Vector, costs: Vector, alpha: float) -> float:
     return float(np.interp(alpha, rates[list(hull)], costs[list(hull)]))
 
 
-async def _readings(connection: AsyncConnection) -> dict[str, ZooView | None]:
-    """Read the heads from the newest snapshot of each zoo."""
-    known = await newest_predictors(connection)
-    return {zoo: None if found is None else zoo_view(found) for zoo, found in known.items()}
-
-
 # What was learned, for people: a table for each zoo, in words.
 
 SHOWN_FAMILIES = 4
@@ -191,6 +195,8 @@ def _zoo(zoo: LearnedZoo) -> Iterator[RenderableType]:
     for model in zoo.reading.models:
         rows.add(model.candidate, _rate(model), "\n".join(_families(model)) or "nothing yet")
     yield rows
+    if zoo.answers is not None:
+        yield from answers_shown(zoo.answers)
 
 
 def _saving_in_words(zoo: str, found: Saving) -> str:

@@ -1,4 +1,5 @@
-"""What a zoo can look like on the page: nothing yet, some requests, watched, and an outage."""
+"""What a zoo can look like on the page: nothing yet, some requests, watched, an outage, and answers
+that are read."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from litellm_messplus.costs.price import Price
 from litellm_messplus.records import (
     CallRecord,
     LabelRecord,
@@ -27,8 +29,9 @@ from litellm_messplus.runtime.vocabulary import (
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.switching.modes import Arm, Trial
-from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, traffic
-from tests.support.builders import label
+from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, ZOO, traffic
+from tests.support.answers_read import add_to, logged
+from tests.support.builders import build_engine, build_zoo, label
 
 WATCHED, SERVED, FAILED = WARM_UP + 400, 10, 110
 """Requests of a watched zoo; those of an outage that were answered, and those that were not."""
@@ -55,6 +58,20 @@ def make_scene(path: Path, records: list[Record]) -> str:
         await database.dispose()
 
     asyncio.run(make())
+    return url
+
+
+def reading_scene(path: Path) -> str:
+    """A zoo whose answers are read: one in four of the small model's is replaced."""
+    prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
+    records = lately(60)
+    of_page = {
+        "estimated_cost": {name: cost for name, (cost, _) in CANDIDATES.items()},
+        "estimated_satisfaction": {name: rate for name, (_, rate) in CANDIDATES.items()},
+    }
+    records += logged(ZOO, SMALL, LARGE, datetime.now(UTC), **of_page)
+    url = f"sqlite+aiosqlite:///{path}"
+    add_to(url, build_engine(build_zoo(prices, ZOO)), list(CANDIDATES), records)
     return url
 
 

@@ -9,6 +9,7 @@ from tests.page.scenes import FAILED, SERVED
 from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
 from tests.page.test_browser import SIZES, Opened, violations
+from tests.support.answers_read import READ, REPLACED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -109,3 +110,15 @@ def test_times_have_seconds_and_axes_have_names_and_round_ticks(opened: Opened) 
     assert "number of the request" in ticks
     assert "satisfied requests owed" in ticks
     assert "100" in ticks
+
+
+@pytest.mark.parametrize("scene", ["reading_url"], indirect=True)
+def test_answers_that_are_read_show_how_far_they_are_believed(opened: Opened) -> None:
+    page = opened.sign_in()
+    card = page.locator("#answers")
+    card.get_by_role("heading", name="Answers that are read").wait_for()
+
+    assert "better than their prompts by" in card.inner_text()
+    assert f"{REPLACED} of {READ}" in card.inner_text()
+    assert card.locator("figure.reliability").count() == 1
+    assert_usable(opened, page)

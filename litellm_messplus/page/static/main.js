@@ -4,6 +4,7 @@ import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
 import { el, replace } from "./dom.js";
 import { promiseName } from "./format.js";
 import { alertsPanel } from "./panel_alerts.js";
+import { answersPanel } from "./panel_answers.js";
 import { beforePanel } from "./panel_before.js";
 import { requestAxis, timeAxis } from "./axis.js";
 import { calibrationPanel } from "./panel_calibration.js";
@@ -29,7 +30,7 @@ const FEW_REQUESTS = 2000;
 
 const content = document.getElementById("content");
 const troubleLine = document.getElementById("trouble");
-const state = { status: null, level: null, range: null, calibration: [], switched: null, shown: 0 };
+const state = { status: null, level: null, range: null, learned: { calibration: [], answers: [] }, switched: null, shown: 0 };
 const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), traffic: trafficPanel(), latency: latencyPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
 const mode = modePanel((found) => {
@@ -38,7 +39,7 @@ const mode = modePanel((found) => {
 });
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
 const nothing = el("p", { class: "card empty", hidden: true }, "No requests in this range.");
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}), answers: el("div", {}) };
 
 await start();
 
@@ -93,7 +94,7 @@ function arrange() {
   setSignedIn(true);
   document.getElementById("sections").hidden = state.level === null || !isUsed(state.level);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [mode.card]) : [];
+  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, slots.answers, list.card] : [mode.card]) : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -119,9 +120,10 @@ async function show({ withCalibration = true } = {}) {
     showSeries(found);
     await list.show(level, Object.keys(found.points.reduce((all, point) => ({ ...all, ...point.served }), {})).sort());
     if (withCalibration) {
-      state.calibration = (await calibration()).calibration;
+      state.learned = await calibration();
     }
-    replace(slots.calibration, calibrationPanel(state.calibration, level));
+    replace(slots.calibration, calibrationPanel(state.learned.calibration, level));
+    replace(slots.answers, answersPanel(state.learned.answers, level));
     troubleLine.hidden = true;
   } catch (error) {
     trouble(error);

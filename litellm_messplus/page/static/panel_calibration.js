@@ -23,11 +23,12 @@ export function calibrationPanel(zoos, level) {
     ),
     el("div", { class: "reliabilities" }, ...zoo.candidates.map(reliability)),
     readings(zoo),
-    data(zoo),
+    data(zoo.candidates),
   );
 }
 
-function reliability({ candidate, bins }) {
+/** One drawing: the predictions of a candidate against the verdicts. */
+export function reliability({ candidate, bins }) {
   const at = (share) => EDGE + (SIZE - EDGE - 8) * share;
   const up = (share) => SIZE - at(share);
   const most = Math.max(...bins.map((bin) => bin.calls));
@@ -70,8 +71,9 @@ function readings(zoo) {
   );
 }
 
-function data(zoo) {
-  const rows = zoo.candidates.flatMap(({ candidate, bins }) =>
+/** The same for all of them as a table. */
+export function data(candidates) {
+  const rows = candidates.flatMap(({ candidate, bins }) =>
     bins.map((bin) => [
       modelName(candidate),
       percent(bin.predicted),
