@@ -13,39 +13,11 @@ from litellm_messplus.routing.second_answer import CHECKED_SHARE
 from litellm_messplus.runtime.draws import uniform
 from tests.support.patience import until
 from tests.support.proxy import Config, Proxy, ask, history_of, zoo_config
+from tests.support.readings import with_forced_reading
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
 
-READS = """
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Reading
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS
-from litellm_messplus.runtime.stand_ins import replace
-
-decide, HEDGES = Engine.decide, ANSWER_NUMBERS.index("hedges")
-
-
-def reading_always(self, question, *given):
-    choice = decide(self, question, *given)
-    ranking = sorted(question.candidates, key=lambda name: name != "openai/huge")
-    alone = {"ranking": tuple(ranking), "explored": (), "is_exploration": False}
-    decision = replace(choice.decision, reads=question.may_go_on, **alone)
-    return replace(choice, decision=decision)
-
-
-def reads(self, question, choice, answer):
-    if answer[HEDGES] == 0.0:
-        return Reading(0.74, 0.9)
-    return Reading(0.74, 0.31, "openai/middle", 0.8)
-
-
-Engine.decide, Engine.reads = reading_always, reads
-
-from litellm_messplus.plugin import instance
-"""
-"""`huge` serves, each answer that may be replaced is read, and one that hedges goes on to `middle`:
-what the engine decides by itself has tests of its own."""
 SORRY, RIGHT = "Sorry, however, maybe not.", "It is 4."
 CALLS = "SELECT * FROM calls WHERE request_id = ? ORDER BY position"
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
@@ -54,11 +26,10 @@ CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 def config(upstream: Upstream, folder: Path, **section: Any) -> Config:
     zoo = {"alpha": 0.8, "second_answer": "auto", "labels": {"checks": {"reference": True}}}
     made = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05, **section)
-    (folder / "readings.py").write_text(READS)
-    made["litellm_settings"]["callbacks"] = ["readings.instance"]
     made["router_settings"] = {"num_retries": 0}
     made["general_settings"]["cancel_on_disconnect"] = True
-    return made
+    first, then = "openai/huge", "openai/middle"
+    return with_forced_reading(made, folder, first=first, sign="hedges", then=then)
 
 
 @pytest.fixture(scope="module")
