@@ -182,6 +182,8 @@ def replay(
         raise MessplusError("--second-answer: given with --policy paper; allowed: with adaptive")
     if plan.reading.checker is not None and not plan.reading.is_on:
         raise MessplusError("--checker: given alone; allowed: with --second-answer auto")
+    if plan.reading.checker_cost > 0.0 and plan.reading.checker is None:
+        raise MessplusError("--checker-cost: given alone; allowed: with --checker")
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
     if not encoder:
         experiment.run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)

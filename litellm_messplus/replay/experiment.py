@@ -76,6 +76,11 @@ class Session:
     answers: Answers
     seed: int
 
+    def paying(self, share: float) -> "Session":
+        """Return the session if a checker reads every answer, at this share of its call's cost."""
+        cost = self.recording.cost * (1.0 + share)
+        return replace(self, recording=replace(self.recording, cost=cost))
+
 
 class Experiment:
     """An experiment, whose ``parts`` follow one another in one stream."""
@@ -111,7 +116,8 @@ class Experiment:
             hindsight.append(
                 Hindsight.of(session.answers.truth, session.recording.cost, self.alpha)
             )
-            self.outcomes.append(self._replay(session, self.settings))
+            read = session.paying(self.plan.reading.checker_cost)
+            self.outcomes.append(self._replay(read, self.settings))
             advance()
             for name, baseline in self.baselines.items():
                 found[name].append(baseline(session))

@@ -64,6 +64,14 @@ class Reading:
             help="Simulate a checker of every answer instead: its area under the curve.",
         ),
     ] = None
+    checker_cost: Annotated[
+        float,
+        Option(
+            min=0.0,
+            metavar="SHARE",
+            help="What that checker adds to the cost of each call, as a share of it.",
+        ),
+    ] = 0.0
 
     @property
     def is_on(self) -> bool:

@@ -147,6 +147,7 @@ def test_encoders_are_compared_each_once(files: list[str]) -> None:
             "--second-answer: given with --policy paper",
         ),
         (["--checker", "0.8"], "--checker: given alone"),
+        (["--checker-cost", "0.1"], "--checker-cost: given alone"),
         (["--second-answer", "auto"], "--second-answer: given no columns of answers"),
         (["--alpha", "0.5", "--alpha", "0.6"], "--alpha: given 3"),
         (["--degrade", "a=b@0.5"], "--degrade: given 'a=b@0.5'"),

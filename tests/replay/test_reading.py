@@ -56,6 +56,20 @@ def test_a_useless_checker_costs_nearly_nothing() -> None:
     assert read["second_answers"] < 0.02 * 1500
 
 
+def test_a_checker_that_costs_is_paid_on_every_call_and_known_to_the_plan() -> None:
+    """All costs rise alike, so the same models serve; the yardsticks have no checker."""
+    made = synthetic(600)
+    free, paid = (
+        replayed(made, Reading(SecondAnswer.AUTO, 0.9, share), with_baselines=True)
+        for share in (0.0, 0.25)
+    )
+    assert paid["lp_cost"] == free["lp_cost"]
+    assert paid["baselines"] == free["baselines"]
+    assert paid["cost_total"] == pytest.approx(1.25 * free["cost_total"], rel=0.05)
+    assert paid["cost_at_alpha"] > 1.15 * free["cost_at_alpha"]
+    assert paid["second_answers"] == pytest.approx(free["second_answers"], rel=0.2)
+
+
 def test_the_simulated_checker_has_its_area_under_the_curve() -> None:
     truth = (np.random.default_rng(0).random((4000, 1)) < 0.6).astype(np.float64)
     score = simulated_checker(truth, 0.8, 0)[:, 0, ANSWER_NUMBERS.index(OWN_SCORE)]
