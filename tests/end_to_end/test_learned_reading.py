@@ -113,7 +113,7 @@ def test_the_answers_that_are_replaced_are_the_bad_ones(
     refused = [each for each in replaced if IS_REFUSED[each.number]]
     assert len(refused) >= 0.95 * len(replaced)
     given = [each.text for each in served[BEGUN:]]
-    assert given.count(REFUSAL) < IS_REFUSED[BEGUN:].sum() / 4
+    assert given.count(REFUSAL) < IS_REFUSED[BEGUN:].sum() / 2
 
 
 def test_alpha_is_held_though_the_small_model_answers_most_requests(served: list[Served]) -> None:
