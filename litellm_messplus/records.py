@@ -101,7 +101,7 @@ class RequestRecord:
     zoo: str = public("The requested `model_name`.")
     service_level: str = public(
         "The promise that it counts towards; with the suffix `:before`, the stream of those served "
-        "as before, which count towards none."
+        "as before, which count towards none; with `:asked`, of those granted what they asked for."
     )
     t: int = public(
         "Its number within the service level, from 1, without gaps.",
@@ -205,6 +205,14 @@ class RequestRecord:
         default=None,
     )
     counted: CountedAs | None = None
+    asked: dict[str, Any] | None = public(
+        "What the request asked for, by header or metadata: `service_level`, `max_cost`, "
+        "`deadline_seconds`; NULL if nothing.",
+        default=None,
+    )
+    granted: dict[str, Any] | None = public(
+        "The part of it that its key may have; NULL if it asked for nothing.", default=None
+    )
     as_of: int | None = public(
         "The position in the log up to which the state was folded that it was decided from; NULL "
         "if it was not decided, or by an earlier version.",

@@ -1,7 +1,8 @@
 """Rendering of an explanation and of a list of requests, for a rich console."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -35,7 +36,7 @@ HOLDS: dict[str, str] = {
 
 def sentences(found: Explanation) -> list[str]:
     """Return all sentences, in the order of a reader's questions."""
-    about = (_who, _why, _changes, _promise, _limits, _exploration)
+    about = (_who, _asked_for, _why, _changes, _promise, _limits, _exploration)
     parts = (*about, _readings, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
@@ -80,6 +81,17 @@ def _asked_by(row: Row) -> Iterator[str]:
     told = [f"{what} {name}" for what, name in named if name]
     if told:
         yield f"Asked by {', '.join(told)}."
+
+
+def _asked_for(found: Explanation) -> Iterator[str]:
+    row = found.logged.request
+    if row["asked"]:
+        granted = row["granted"] or {}
+        yield f"It asked for {_listed(row['asked'])}; granted was {_listed(granted) or 'nothing'}."
+
+
+def _listed(wishes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in wishes.items())
 
 
 def _why(found: Explanation) -> Iterator[str]:

@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Row, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, share, tallies
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, level_before
+from litellm_messplus.runtime.vocabulary import RULE, CallRole, CallStatus, level_before
 from litellm_messplus.store.tables import (
     call_sums,
     calls,
@@ -280,6 +280,15 @@ async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> list[Ro
         .limit(NEWEST)
     )
     return list(await connection.execute(query))[::-1]
+
+
+async def read_rules(connection: AsyncConnection, zoo: str, level: str) -> dict[str, int]:
+    """Count the newest requests of a stream that each rule before the choice has gated."""
+    own, found = requests.c, Counter[str]()
+    query = select(own.gated_by).where(own.zoo == zoo, own.service_level == level)
+    for why in await connection.scalars(query.order_by(own.position.desc()).limit(NEWEST)):
+        found.update(each for each in why or () if each.startswith(RULE))
+    return dict(found.most_common())
 
 
 async def _calls_of(connection: AsyncConnection, found: Iterable[Row[Any]]) -> dict[str, list[Any]]:

@@ -20,6 +20,7 @@ from litellm_messplus.page.charts import (
     read_label_costs,
     read_newest,
     read_points,
+    read_rules,
     read_service,
     span_of,
 )
@@ -122,9 +123,11 @@ class PageData:
             )
             service = await read_service(connection, zoo, level, None if days is None else span)
             labels = await read_label_costs(connection, zoo, span)
+            rules = await read_rules(connection, zoo, level)
         return {
             "step_seconds": None if days is None else span.step.total_seconds(),
             "points": [plain(each) for each in points],
             "service": plain(service),
             "label_costs": [plain(each) for each in labels],
+            "rules": rules,
         }

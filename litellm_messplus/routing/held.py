@@ -132,6 +132,12 @@ def passing(answers: Mapping[str, Answer]) -> frozenset[str] | None:
     return None if len(found) == len(answers) else found
 
 
+def within(expected: Mapping[str, float], most: float) -> frozenset[str]:
+    """Return the names of which at most so much is expected, or that of the least if none is."""
+    limit = max(most, min(expected.values()))
+    return frozenset(name for name, value in expected.items() if value <= limit)
+
+
 ROOM = 1.1
 """Factor on the counted tokens: each model has its own tokenizer."""
 

@@ -26,6 +26,13 @@ class DatabaseAwayError(ConfigurationError):
     """The database does not answer now, but may later without any change of the configuration."""
 
 
+class UnmetError(MessplusError):
+    """A request asked for what no candidate is expected to keep, and its zoo refuses it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no model is expected to keep the {name} of this request")
+
+
 class JournalFullError(MessplusError):
     """The database has been away for so long that no more records are held for it."""
 

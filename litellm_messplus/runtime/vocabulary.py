@@ -89,6 +89,9 @@ class CostSource(StrEnum):
     UNKNOWN = "unknown"
 
 
+RULE = "first: "
+"""The beginning of the name of a rule before the choice, among the reasons why candidates were
+gated."""
 BEFORE_SUFFIX = ":before"
 """The suffix of the stream that counts requests served as before: they count towards no promise of
 the operator, and have numbers and a virtual queue of their own."""
@@ -102,8 +105,18 @@ def level_before(level: str) -> str:
     return f"{level}{BEFORE_SUFFIX}"
 
 
+ASKED_SUFFIX = ":asked"
+"""The suffix of the stream that counts the requests that were granted what they asked for: their
+level's promise is kept to them apart, so that no caller changes what other keys are promised."""
+
+
+def level_asked(level: str) -> str:
+    """Return the stream of a service level's requests that were granted what they asked for."""
+    return f"{level}{ASKED_SUFFIX}"
+
+
 def promise_of(level: str) -> str:
-    """Return the service level of such a stream; a promise is its own."""
+    """Return the service level of a stream of requests served as before; a promise is its own."""
     return level.removesuffix(BEFORE_SUFFIX)
 
 

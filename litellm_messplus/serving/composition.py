@@ -145,6 +145,7 @@ class Parts:
             self._features,
             prompt_tokens or PromptTokens(list(engines), []),
             self.gates,
+            counters,
             deadline_seconds=settings.deadline_seconds,
         )
         decider = RequestDecider(

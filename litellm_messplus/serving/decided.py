@@ -130,6 +130,8 @@ class Recorder:
             "asker": asker_of(intake.request),
             "encoder": intake.engine.encoder.name,
             "trial": intake.trial,
+            "asked": intake.granted.asked,
+            "granted": intake.granted.granted,
             "names": names_of(intake.request.metadata, are_kept=self._settings.store_identities),
         }
 

@@ -34,7 +34,7 @@ from litellm_messplus.serving.influence import KeyInfluence
 from litellm_messplus.serving.surfaces.identity import session_named
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import SURFACES
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings, ZooSettings
+from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 
 def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
@@ -169,11 +169,7 @@ def _sources(
     checks = build_checks(zoo.labels.checks, name, report, counters)
     next_turn = zoo.labels.implicit
     implicit = None if next_turn is None else Implicit(next_turn, report)
-    counting = [
-        level
-        for level in (DEFAULT_LEVEL, *zoo.service_levels)
-        if zoo.level(level).failures == "count"
-    ]
+    counting = [level for level in zoo.streams if zoo.level(level).failures == "count"]
     failures = Failures(counting, report) if counting else None
     sources: list[LabelSource | None] = [checks, judge, implicit, failures]
     return [source for source in sources if source is not None]

@@ -205,6 +205,13 @@ def target_order(kwargs: Mapping[str, Any]) -> int | None:
     return kwargs.get("_target_order")
 
 
+def request_headers(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the headers of a client's request, in lower case, from LiteLLM's metadata of it; empty
+    if they are not there."""
+    found = metadata.get("headers")
+    return found if isinstance(found, Mapping) else {}
+
+
 def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the metadata of an internal call of that name, with the key to charge, if any."""
     from litellm.litellm_core_utils.internal_call_metadata import (

@@ -220,7 +220,7 @@ class StatusWatch:
         return {
             (zoo, level): _live_level(engine, level)
             for zoo, engine in self._engines.items()
-            for level in engine.zoo.levels
+            for level in engine.zoo.promises(engine.state.requests)
         }
 
 
@@ -234,7 +234,7 @@ def _live_level(engine: Engine, level: str) -> LiveLevel:
         queue=policy.queue(level),
         price=newest.price if newest else None,
         is_within_reach=newest.is_within_reach if newest else None,
-        alpha=engine.zoo.levels[level].alpha,
+        alpha=engine.zoo.streams[level].alpha,
         cost_unit=engine.zoo.settings.cost_unit.value,
         least_agreement=LEAST if is_judged else None,
         concern=engine.zoo.concern,

@@ -115,7 +115,8 @@ class OpenRequest:
     """An open request. ``tried`` are the ids of the deployments that failed it; ``asked`` is set
     if a source judges its answers, ``author`` if LiteLLM's cache answered and the author is known.
     ``needs`` is what the gates require, None in a zoo without gates; ``barred`` are the ids of the
-    deployments that cannot take it; ``attempts`` is the number shown in LiteLLM's logs. ``place``
+    deployments that cannot take it, and ``left_out`` the candidates that a rule or a limit leaves
+    out; ``attempts`` is the number shown in LiteLLM's logs. ``place``
     is its place in a conversation, None if those are not held, and ``pin`` what holds it.
     ``unlogged`` logs a request whose shadow decision is pending, None for any other. ``before`` is
     what serves it, None if the router chooses. ``first`` is set until it is known whether its
@@ -127,6 +128,7 @@ class OpenRequest:
     asked: Asked | None = None
     needs: Needs | None = None
     barred: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
     tried: set[str] = field(default_factory=set)
     author: Author | None = None
     response_id: str | None = None

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from litellm import BadRequestError
 from litellm.integrations.custom_logger import CustomLogger
 
+from litellm_messplus.runtime.errors import UnmetError
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.surfaces.request import asking_key
@@ -41,7 +43,10 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         request_kwargs: dict[str, Any] | None = None,
         parent_otel_span: Any = None,
     ) -> list[Any]:
-        """Rank the healthy deployments of a zoo. On any failure LiteLLM chooses."""
+        """Rank the healthy deployments of a zoo. On any failure LiteLLM chooses.
+
+        Raises BadRequestError for a request that its zoo refuses, as no model would keep what it
+        asks for."""
         try:
             engine = self.engines.get(model)
             if engine is None:
@@ -51,6 +56,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             )
             self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
             return ranking
+        except UnmetError as error:
+            raise BadRequestError(str(error), model, "litellm_messplus") from error
         except Exception:
             self.parts.modes.marks[model].append(Mark(asking_key(request_kwargs), is_missed=True))
             self.counters.failure("routing_failures", "a request was not routed")

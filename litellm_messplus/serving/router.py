@@ -21,14 +21,14 @@ from litellm_messplus.serving.before import Arms, known_before, served_before, s
 from litellm_messplus.serving.decided import RequestDecider, in_shadow
 from litellm_messplus.serving.deployments import deployment
 from litellm_messplus.serving.deployments.deployment import Deployment, deployment_id
-from litellm_messplus.serving.deployments.gates import Gates
+from litellm_messplus.serving.deployments.gates import Gates, of_candidates
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
 from litellm_messplus.serving.explorer import Explorer
 from litellm_messplus.serving.feedback import NextTurnFeedback
 from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.litellm_seam import target_order
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.serving.reading import Intake, service_level
+from litellm_messplus.serving.reading import Granted, Intake, grant, service_level
 from litellm_messplus.serving.second import first_of
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
 from litellm_messplus.serving.surfaces.request import (
@@ -127,7 +127,7 @@ class RequestRouter:
                 admission = await self._gates.admit(
                     engine.zoo, request, opened.needs, deployments, opened.tried
                 )
-                opened.barred = admission.barred
+                opened.barred = admission.barred | of_candidates(deployments, opened.left_out)
         if opened.before is not None:
             return served_before(deployments, opened.before, opened.tried, order)
         barred, pin = opened.barred, opened.pin
@@ -148,9 +148,11 @@ class RequestRouter:
     ) -> OpenRequest:
         """Open a request: at once if it is served as before, else when it is decided."""
         zoo = engine.zoo
-        level = service_level(zoo, request.metadata, self._counters)
+        own = service_level(zoo, request.metadata, self._counters)
         trial, before = self._arms.arm(zoo.name, request)
-        intake = Intake(engine, deployments, request, new_id(), level, trial)
+        granted = grant(zoo, own, request, self._counters) if before is None else Granted(own)
+        level = granted.level
+        intake = Intake(engine, deployments, request, new_id(), level, trial, granted)
         if before is not None:
             return self._serve_before(intake, before)
         if engine.encoder.is_fast and not zoo.settings.gates:  # no await
@@ -180,6 +182,7 @@ class RequestRouter:
             decided.ranking,
             needs=read.needs,
             barred=read.admission.barred,
+            left_out=read.left_out,
             place=None if decided.standing is None else decided.standing.place,
             pin=decided.pin,
         )

@@ -185,9 +185,9 @@ def _known_keys(location: Sequence[int | str]) -> list[str]:
 
 
 def _below(section: Any, key: int | str) -> Any:
-    """Return the section under a key, or the dictionary of sections by name."""
-    if get_origin(section) is dict:
-        return get_args(section)[1]
+    """Return the section under a key, or the dictionary or list of sections."""
+    if get_origin(section) in (dict, tuple):
+        return get_args(section)[1 if get_origin(section) is dict else 0]
     kind = section.model_fields[key].annotation
     if get_origin(kind) is UnionType:  # a section that may be left out
         return get_args(kind)[0]

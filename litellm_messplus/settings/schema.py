@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from litellm_messplus.costs.price import CostUnit
-from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
+from litellm_messplus.runtime.vocabulary import ASKED_SUFFIX, BEFORE_SUFFIX, LabelKind, level_asked
 from litellm_messplus.settings.labels import FREE, BuyingSettings, LabelsSettings
 from litellm_messplus.settings.promise import (
     READ_BY,
-    Count,
     NotNegative,
     PolicyName,
     Positive,
@@ -27,31 +26,17 @@ from litellm_messplus.settings.serving import (
     HoldMode,
     Holdout,
     ModeName,
+    RetentionSettings,
+    Rules,
     TeamModels,
     Unit,
     WatchSettings,
 )
 from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
 
-# How long the proxy keeps requests, and what becomes of older ones.
-
-
-class RetentionSettings(Settings):
-    """The age at which requests leave the log, once a day; what they taught stays."""
-
-    keep_days: Count = Field(
-        description="Requests decided more days ago are [pruned](retention.md), once a day. They "
-        "can no longer be judged. What they taught stays."
-    )
-    archive: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None,
-        description="The folder that their rows go to, as Parquet files. Needs the extra "
-        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is created if missing.",
-        json_schema_extra=cells(allowed="a folder", default="no archive: they are deleted"),
-    )
-
-
 DEFAULT_LEVEL = "default"
+MAX_COST, DEADLINE = LIMITS_ASKED = ("max_cost", "deadline_seconds")
+"""What a request may ask for besides a service level."""
 
 
 class ZooSettings(Promise):
@@ -97,6 +82,24 @@ class ZooSettings(Promise):
         description="How a team's own models under the zoo's name are treated. `pass`: the team's "
         "requests are left to LiteLLM, and counted as `team_requests`. `include`: the models are "
         "candidates too.",
+    )
+    callers_may: tuple[str, ...] = Field(
+        default=(),
+        description="What every request may [ask for](callers.md): service levels by name, "
+        "`max_cost`, `deadline_seconds`. `messplus_callers_may` in the metadata of a key or team "
+        "counts in its place.",
+        json_schema_extra=cells(allowed="names of service levels, `max_cost`, `deadline_seconds`"),
+    )
+    unmet: Literal["serve", "refuse"] = Field(
+        default="serve",
+        description="What becomes of a request whose `max_cost` or `deadline_seconds` no candidate "
+        "is expected to keep: `serve` by the cheapest or fastest, or `refuse` with status 400.",
+    )
+    first: Rules = Field(
+        default=(),
+        description="[Rules](gates.md#rules) before the choice: the candidates that requests may "
+        "go to, by metadata, key, team or tags. The first rule that holds counts.",
+        json_schema_extra=cells(allowed="a list of `{when: ..., candidates: [...]}`"),
     )
     mode: ModeName = Field(
         default=Mode.ON,
@@ -296,11 +299,23 @@ class ZooSettings(Promise):
 
     @model_validator(mode="after")
     def _levels_are_told_from_streams(self) -> Self:
-        taken = [name for name in self.service_levels if is_before(name)]
-        if taken:
-            raise ValueError(
-                f"service levels whose names do not end in '{BEFORE_SUFFIX}', as '{taken[0]}' does"
-            )
+        for suffix in (BEFORE_SUFFIX, ASKED_SUFFIX):
+            taken = [name for name in self.service_levels if name.endswith(suffix)]
+            if taken:
+                raise ValueError(
+                    f"service levels whose names do not end in '{suffix}', as '{taken[0]}' does"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _what_callers_may_ask_for_is_known(self) -> Self:
+        known = (DEFAULT_LEVEL, *self.service_levels, *LIMITS_ASKED)
+        if unknown := [name for name in self.callers_may if name not in known]:
+            raise ValueError(f"`callers_may` of {', '.join(known)}, not of '{unknown[0]}'")
+        if taken := [name for name in LIMITS_ASKED if name in self.service_levels]:
+            raise ValueError(f"another name than '{taken[0]}' for a service level")
+        if self.callers_may and self.counts_conversations:
+            raise ValueError("no `callers_may` where the promise counts whole conversations")
         return self
 
     @property
@@ -321,12 +336,19 @@ class ZooSettings(Promise):
         given = self.buy_labels
         return given is not None and (given.how == "compare" or self.label_rate is None)
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of all promises: of each level to its keys, and to those who asked."""
+        levels = (DEFAULT_LEVEL, *self.service_levels)
+        return (*levels, *map(level_asked, levels))
+
     def level(self, name: str) -> ServiceLevel:
-        """Return the promise of that name.
+        """Return the promise of that name, which may be a level's to those who asked.
 
         Raises KeyError for a name that is not configured.
         """
-        own = self if name == DEFAULT_LEVEL else self.service_levels[name]
+        promise = name.removesuffix(ASKED_SUFFIX)
+        own = self if promise == DEFAULT_LEVEL else self.service_levels[promise]
         stated = {each: getattr(own, each) for each in Promise.model_fields}
         return ServiceLevel(name=name, **stated)
 

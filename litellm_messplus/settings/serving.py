@@ -1,13 +1,15 @@
-"""How a zoo serves: how far it has taken over, whose models, at which price of electricity, and
-whether conversations stay where they are."""
+"""How a zoo serves: how far it has taken over, whose models, at which price of electricity, whether
+conversations stay where they are, by which rules; and how long requests are kept."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from litellm_messplus.costs.price import dollars_per_joule, grams_per_joule
-from litellm_messplus.settings.promise import NotNegative, Positive, Settings, Share, cells
+from litellm_messplus.runtime.vocabulary import RULE
+from litellm_messplus.settings.promise import Count, NotNegative, Positive, Settings, Share, cells
 from litellm_messplus.switching.modes import Mode
 
 
@@ -89,3 +91,81 @@ class TeamModels(StrEnum):
 
     PASS = "pass"
     INCLUDE = "include"
+
+
+METADATA, KEY, TEAM, TAGS = "metadata.", "key", "team", "tags"
+Value = str | int | float | bool
+
+
+class RuleSettings(Settings):
+    """A rule before the choice: a request of which every condition holds goes to one of these
+    candidates."""
+
+    when: dict[str, Value | tuple[Value, ...]] = Field(min_length=1)
+    candidates: tuple[str, ...] = Field(min_length=1)
+
+    @cached_property
+    def conditions(self) -> dict[str, frozenset[str]]:
+        """The values by name, one of which a request must have, as text."""
+        return {
+            name: frozenset(map(text_of, found if isinstance(found, tuple) else (found,)))
+            for name, found in self.when.items()
+        }
+
+    @property
+    def words(self) -> str:
+        """The rule as the log names it."""
+        said = (f"{name} {'/'.join(sorted(values))}" for name, values in self.conditions.items())
+        return f"{RULE}{', '.join(said)}"
+
+    def covers(self, other: "RuleSettings") -> bool:
+        """Return whether this rule holds wherever the other one does."""
+        return all(
+            name in other.conditions and other.conditions[name] <= values
+            for name, values in self.conditions.items()
+        )
+
+    @model_validator(mode="after")
+    def _conditions_can_hold(self) -> Self:
+        for name, values in self.conditions.items():
+            is_of_metadata = name.startswith(METADATA) and name != METADATA
+            if not (is_of_metadata or name in (KEY, TEAM, TAGS)):
+                raise ValueError(f"{METADATA}NAME, {KEY}, {TEAM} or {TAGS}, not '{name}'")
+            if not values:
+                raise ValueError(f"at least one value for '{name}'")
+        return self
+
+
+def text_of(value: Value) -> str:
+    """Return a value as text, a truth value as JSON writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _each_can_apply(rules: tuple[RuleSettings, ...]) -> tuple[RuleSettings, ...]:
+    for number, rule in enumerate(rules):
+        if any(earlier.covers(rule) for earlier in rules[:number]):
+            raise ValueError(
+                f"rules that can apply: an earlier one always holds before '{rule.words}'"
+            )
+    return rules
+
+
+Rules = Annotated[tuple[RuleSettings, ...], AfterValidator(_each_can_apply)]
+
+
+# How long the proxy keeps requests, and what becomes of older ones.
+
+
+class RetentionSettings(Settings):
+    """The age at which requests leave the log, once a day; what they taught stays."""
+
+    keep_days: Count = Field(
+        description="Requests decided more days ago are [pruned](retention.md), once a day. They "
+        "can no longer be judged. What they taught stays."
+    )
+    archive: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="The folder that their rows go to, as Parquet files. Needs the extra "
+        "`parquet`: `pip install 'litellm-messplus[parquet]'`. It is created if missing.",
+        json_schema_extra=cells(allowed="a folder", default="no archive: they are deleted"),
+    )

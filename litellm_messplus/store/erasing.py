@@ -23,7 +23,7 @@ ERASED = {
     requests: {
         **dict.fromkeys(("key_hash", "key_alias", "team_id", "user_id", "end_user", "tags")),
         **dict.fromkeys(("prompt", "features", "surface", "surface_version")),
-        **dict.fromkeys(("prefix", "session", "conversation_draw")),
+        **dict.fromkeys(("prefix", "session", "conversation_draw", "asked")),
         "litellm_call_id": requests.c.request_id,
     },
     calls: {

@@ -210,7 +210,7 @@ def _left_out(engine: Engine, row: Row[Any]) -> str | None:
         return OTHER_ENCODER
     if logged_surface(row.surface, row.surface_version) is None:
         return UNREAD
-    return None if promise_of(row.service_level) in engine.zoo.levels else NO_LEVEL
+    return None if promise_of(row.service_level) in engine.zoo.streams else NO_LEVEL
 
 
 def _logged(row: Row[Any]) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def _question(engine: Engine, row: Row[Any]) -> Question:
 
 
 def _level(engine: Engine, row: Row[Any]) -> ServiceLevel:
-    level = engine.zoo.levels[promise_of(row.service_level)]
+    level = engine.zoo.streams[promise_of(row.service_level)]
     return level.model_copy(update={"name": row.service_level, "alpha": row.alpha})
 
 

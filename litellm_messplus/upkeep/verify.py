@@ -278,8 +278,9 @@ async def _of_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> Iterator[Ch
     had: dict[tuple[str, str], list[float]] = {}
 
     def look(zoo: str) -> None:
-        for level in fold.engines[zoo].zoo.levels:
-            queue = fold.engines[zoo].state.policy.queue(level)
+        engine = fold.engines[zoo]
+        for level in engine.zoo.promises(engine.state.requests):
+            queue = engine.state.policy.queue(level)
             had.setdefault((zoo, level), []).append(queue)
 
     for name in fold.engines:

@@ -187,6 +187,11 @@ def explained(database: Path, **changed: Any) -> str:
         ({"is_within_reach": False}, "able to hold alpha"),
         ({"conversation": "c", "line": "l", "turn": 3}, "Turn 3 of line l, in conversation c."),
         ({"conversation": "c", "hold": "warm"}, "It was held: its prompt cache was warm."),
+        (
+            {"asked": {"service_level": "gold", "max_cost": 2}, "granted": {"max_cost": 2.0}},
+            "It asked for service_level gold, max_cost 2; granted was max_cost 2.0.",
+        ),
+        ({"asked": {"max_cost": 2}, "granted": {}}, "granted was nothing."),
         ({"limits": LATENCY}, "may take longer than 2 s: 3 such requests were owed"),
         ({"limits": LATENCY}, "a late one was charged with 0.25"),
         ({"limits": LATENCY}, "Beside alpha latency decided who serves."),

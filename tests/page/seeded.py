@@ -146,7 +146,7 @@ def _request(
         # Of another version, whose words are shown as they are logged.
         reason=cast(Reason, hostile) or asked.reason,
         names=Names(key_alias=hostile, tags=(hostile,)) if hostile else None,
-        gated=Gated((chosen, LARGE), (hostile,)) if hostile else None,
+        gated=Gated((chosen, LARGE), (f"first: {hostile}", hostile)) if hostile else None,
         place=_place(number, level),
     )
     yield asked

@@ -264,6 +264,16 @@ def test_what_holds_conversations_is_shown_where_there_are_some(desktop: Opened)
     assert int(cells[1].replace(",", "")) > 500
 
 
+def test_how_often_each_rule_gated_is_shown_where_one_did(desktop: Opened) -> None:
+    page = desktop.sign_in()
+    rows = page.locator("#rules tbody tr").all()
+
+    assert len(rows) == len(HOSTILE)
+    cells = [row.locator("th, td").all_text_contents() for row in rows]
+    assert {number for _, number in cells} == {"1"}
+    assert not any(rule.startswith("first: ") for rule, _ in cells)
+
+
 def test_the_keys_that_caused_most_are_shown(desktop: Opened) -> None:
     """The seeded traffic has none: they are put into what the server answers."""
     own = asdict(KeyIncidents("llama", "0123456789abcdef", 41, 7, 0, 9, 9, 0))

@@ -178,6 +178,18 @@ async def test_a_zoo_may_forbid_it(tmp_path: Path, router: Router, zoo: dict[str
     assert router.calls == []
 
 
+async def test_a_request_that_was_granted_a_limit_gets_its_first_answer(
+    tmp_path: Path, router: Router
+) -> None:
+    """A second answer would cost, and take, what it asked not to."""
+    zoo = {"second_answer": "auto", "callers_may": ["max_cost"]}
+    async with journey(tmp_path, zoo) as proxy:
+        metadata = {"user_api_key_hash": "key", "messplus_max_cost": 100}
+        asked = await proxy.ask(**{**PROXIED, "metadata": metadata})
+        assert await given(proxy, asked) is FIRST
+    assert router.calls == []
+
+
 CALLED = {"function": {"name": "look", "arguments": "{}"}}
 
 

@@ -20,6 +20,7 @@ import { modePanel } from "./panel_mode.js";
 import { isUsed, promisesPanel } from "./panel_promises.js";
 import { queuePanel } from "./panel_queue.js";
 import { requestsPanel } from "./panel_requests.js";
+import { rulesPanel } from "./panel_rules.js";
 import { satisfactionPanel } from "./panel_satisfaction.js";
 import { latencyPanel, trafficPanel } from "./panel_service.js";
 import { showSignIn, useCode } from "./sign_in.js";
@@ -39,7 +40,7 @@ const mode = modePanel((found) => {
 });
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
 const nothing = el("p", { class: "card empty", hidden: true }, "No requests in this range.");
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}), answers: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), rules: el("div", {}), certificate: el("div", {}), calibration: el("div", {}), answers: el("div", {}) };
 
 await start();
 
@@ -94,7 +95,7 @@ function arrange() {
   setSignedIn(true);
   document.getElementById("sections").hidden = state.level === null || !isUsed(state.level);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, slots.answers, list.card] : [mode.card]) : [];
+  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.rules, slots.certificate, slots.calibration, slots.answers, list.card] : [mode.card]) : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -183,6 +184,7 @@ function showSeries(found) {
   replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent, isRouted));
   const { zoo, service_level: name } = state.level;
   replace(slots.incidents, incidentsPanel(state.status.incidents.filter((key) => key.zoo === zoo)));
+  replace(slots.rules, rulesPanel(found.rules));
   replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));
 }
 

@@ -87,6 +87,21 @@ class Admission:
     eligible: frozenset[str] | None = None
     why: tuple[str, ...] = ()
 
+    def without(
+        self, left_out: frozenset[str], why: tuple[str, ...], deployments: Sequence[Deployment]
+    ) -> "Admission":
+        """Leave out the deployments of these candidates too, for these reasons."""
+        barred = self.barred | of_candidates(deployments, left_out)
+        eligible = group(deployments).candidates if self.eligible is None else self.eligible
+        return Admission(barred, eligible - left_out, (*self.why, *why))
+
+
+def of_candidates(deployments: Sequence[Deployment], candidates: Collection[str]) -> frozenset[str]:
+    """Return the ids of the deployments of these candidates."""
+    return frozenset(
+        each.identity for each in group(deployments).members if each.candidate in candidates
+    )
+
 
 OPEN = Admission()
 """Admission of every deployment."""

@@ -209,6 +209,11 @@ def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool
         )
     if settings.largest is not None and settings.largest not in prices and not may_wait:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
+    for rule in () if may_wait else settings.first:
+        if unknown := [each for each in rule.candidates if each not in prices]:
+            raise ConfigurationError(f"{key}.first", unknown[0], " or ".join(prices))
+        if not prices.keys() - set(rule.candidates):
+            raise ConfigurationError(f"{key}.first", rule.words, "fewer candidates than all")
     _check_before(key, settings, befores(zoo), may_wait)
     if not zoo.has_anchor and len(set(prices.values())) == 1:
         raise ConfigurationError(

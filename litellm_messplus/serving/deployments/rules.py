@@ -1,0 +1,89 @@
+"""Rules before the choice, by metadata, key, team or tags, and limits that a request was granted.
+
+Both are gates: the candidates that they leave out are ranked last, and the policy decides among the
+others.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Question
+from litellm_messplus.routing.held import within
+from litellm_messplus.routing.limits import LATE_SHARE
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import UnmetError
+from litellm_messplus.serving.surfaces.request import IncomingRequest
+from litellm_messplus.settings.schema import DEADLINE, MAX_COST
+from litellm_messplus.settings.serving import KEY, METADATA, TAGS, TEAM, RuleSettings, text_of
+from litellm_messplus.settings.zoo import Zoo
+
+
+def rule_of(zoo: Zoo, request: IncomingRequest) -> RuleSettings | None:
+    """Return the first rule of the zoo whose conditions all hold; None if there is none."""
+    rules = zoo.settings.first
+    return next((each for each in rules if _holds(each, request)), None) if rules else None
+
+
+def _holds(rule: RuleSettings, request: IncomingRequest) -> bool:
+    return all(
+        not wanted.isdisjoint(_said(name, request)) for name, wanted in rule.conditions.items()
+    )
+
+
+def _said(name: str, request: IncomingRequest) -> Iterator[str]:
+    """Yield what a request says of a condition's name, as text."""
+    own: Mapping[str, Any] = request.metadata
+    if name == KEY:
+        found: Any = request.key_hash, own.get("user_api_key_alias")
+    elif name == TEAM:
+        found = request.team_id, own.get("user_api_key_team_alias")
+    elif name == TAGS:
+        found = own.get("tags")
+    else:
+        found = (request.client_metadata.get(name.removeprefix(METADATA)),)
+    for each in found if isinstance(found, list | tuple) else ():
+        if isinstance(each, str | int | float):
+            yield text_of(each)
+
+
+# The limits that a request asked for and was granted: what it may cost, how long it may take.
+
+
+def kept_within(
+    engine: Engine, question: Question, limits: Mapping[str, float], counters: Counters
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the candidates that are expected to keep the limits, by name, and which of them others
+    would exceed. If none keeps one, the nearest does, and that is counted.
+
+    Raises UnmetError if the zoo refuses requests whose limits no candidate keeps.
+    """
+    kept, why = question.candidates, list[str]()
+    if not limits:
+        return kept, ()
+    for name, expected, most in _expected(engine, question, limits):
+        own = {candidate: expected[candidate] for candidate in kept}
+        if min(own.values()) > most:
+            counters.add("asked_unmet")
+            if engine.zoo.settings.unmet == "refuse":
+                raise UnmetError(name)
+        able = within(own, most)
+        if len(able) < len(kept):
+            kept, why = tuple(each for each in kept if each in able), [*why, name]
+    return kept, tuple(why)
+
+
+def _expected(
+    engine: Engine, question: Question, limits: Mapping[str, float]
+) -> Iterator[tuple[str, dict[str, float], float]]:
+    """Yield each limit with what is expected of each candidate, and the most that it may be: a
+    cost, or a probability to be late."""
+    everyone, durations = engine.situation(question).everyone, engine.state.durations
+    if (deadline := limits.get(DEADLINE)) is not None:
+        late = {
+            each.candidate: durations[each.candidate].late(each.length, deadline, LATE_SHARE)
+            for each in everyone
+        }
+        yield DEADLINE, late, LATE_SHARE
+    if (most := limits.get(MAX_COST)) is not None:
+        yield MAX_COST, {each.candidate: each.cost for each in everyone}, most
