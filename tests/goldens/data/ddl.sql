@@ -506,7 +506,7 @@ CREATE TABLE requests (
 	hold VARCHAR(16), 
 	limits JSON, 
 	counted_with VARCHAR(64), 
-	session VARCHAR(32), as_of BIGINT, in_flight FLOAT, inputs JSON, 
+	session VARCHAR(32), as_of BIGINT, in_flight FLOAT, inputs JSON, asked JSON, granted JSON, 
 	PRIMARY KEY (request_id), 
 	UNIQUE (position)
 )
