@@ -26,11 +26,9 @@ class DatabaseAwayError(ConfigurationError):
     """The database does not answer now, but may later without any change of the configuration."""
 
 
-class UnmetError(MessplusError):
-    """A request asked for what no candidate is expected to keep, and its zoo refuses it."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"no model is expected to keep the {name} of this request")
+class RefusedError(MessplusError):
+    """A request asked for what does not exist, or for what no candidate is expected to keep in a
+    zoo that refuses such requests. The message is for the client."""
 
 
 class JournalFullError(MessplusError):

@@ -11,7 +11,7 @@ zoos              administrators see and change how far a zoo is switched on
 before            what serves as before the router, of which requests; what is decided in shadow
 second            another model's answer in place of one that looks bad
 decided           a request is read, placed, decided and recorded
-reading           its promise, what it may ask for, its words and features, before it is decided
+reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
 label_purse       what bought labels may cost, by the log
 judges            models that grade answers, called through LiteLLM's own router
@@ -28,7 +28,7 @@ open_requests     what was decided lately, for the retries and for the answer
 holding/          who serves a conversation: asked before a decision, told of answers and ends
 modes             whether a zoo watches, routes a share, or all; returns it where service suffers
 deployments/      candidates: replicas, prices, what they can take, what a call came to
-surfaces/         how LiteLLM's APIs say things: request, conversation, answer, usage
+surfaces/         how LiteLLM's APIs say things: request, wishes, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes
 monitoring        the status on demand, alerts and metrics by the minute
 metrics           what Prometheus reads

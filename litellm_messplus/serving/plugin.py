@@ -5,7 +5,7 @@ from typing import Any
 from litellm import BadRequestError
 from litellm.integrations.custom_logger import CustomLogger
 
-from litellm_messplus.runtime.errors import UnmetError
+from litellm_messplus.runtime.errors import RefusedError
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.surfaces.request import asking_key
@@ -45,8 +45,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     ) -> list[Any]:
         """Rank the healthy deployments of a zoo. On any failure LiteLLM chooses.
 
-        Raises BadRequestError for a request that its zoo refuses, as no model would keep what it
-        asks for."""
+        Raises BadRequestError for a request that is refused because of what it asks for."""
         try:
             engine = self.engines.get(model)
             if engine is None:
@@ -56,7 +55,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
             )
             self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
             return ranking
-        except UnmetError as error:
+        except RefusedError as error:
             raise BadRequestError(str(error), model, "litellm_messplus") from error
         except Exception:
             self.parts.modes.marks[model].append(Mark(asking_key(request_kwargs), is_missed=True))

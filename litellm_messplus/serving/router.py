@@ -28,9 +28,10 @@ from litellm_messplus.serving.feedback import NextTurnFeedback
 from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.litellm_seam import target_order
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.serving.reading import Granted, Intake, grant, service_level
+from litellm_messplus.serving.reading import Intake, service_level
 from litellm_messplus.serving.second import first_of
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
+from litellm_messplus.serving.surfaces.asking import Granted, grant
 from litellm_messplus.serving.surfaces.request import (
     IncomingRequest,
     continued_response,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from litellm_messplus.costs.price import CostUnit
 from litellm_messplus.runtime.vocabulary import ASKED_SUFFIX, BEFORE_SUFFIX, LabelKind, level_asked
@@ -83,18 +83,6 @@ class ZooSettings(Promise):
         "requests are left to LiteLLM, and counted as `team_requests`. `include`: the models are "
         "candidates too.",
     )
-    callers_may: tuple[str, ...] = Field(
-        default=(),
-        description="What every request may [ask for](callers.md): service levels by name, "
-        "`max_cost`, `deadline_seconds`. `messplus_callers_may` in the metadata of a key or team "
-        "counts in its place.",
-        json_schema_extra=cells(allowed="names of service levels, `max_cost`, `deadline_seconds`"),
-    )
-    unmet: Literal["serve", "refuse"] = Field(
-        default="serve",
-        description="What becomes of a request whose `max_cost` or `deadline_seconds` no candidate "
-        "is expected to keep: `serve` by the cheapest or fastest, or `refuse` with status 400.",
-    )
     first: Rules = Field(
         default=(),
         description="[Rules](gates.md#rules) before the choice: the candidates that requests may "
@@ -168,7 +156,21 @@ class ZooSettings(Promise):
         default_factory=dict,
         description="Further promises, by the name in the metadata of a key or team. Each has its "
         "own virtual queue and its own count of requests. All share what the zoo has learned.",
-        json_schema_extra=cells(allowed="any names but `default`"),
+        json_schema_extra=cells(
+            allowed="any names but `default`, `max_cost` and `deadline_seconds`"
+        ),
+    )
+    callers_may: tuple[str, ...] = Field(
+        default=(),
+        description="What every request may [ask for](callers.md): service levels by name, "
+        "`max_cost`, `deadline_seconds`. `messplus_callers_may` in the metadata of a key or team "
+        "counts in its place.",
+        json_schema_extra=cells(allowed="names of service levels, `max_cost`, `deadline_seconds`"),
+    )
+    unmet: Literal["serve", "refuse"] = Field(
+        default="serve",
+        description="What becomes of a request whose `max_cost` or `deadline_seconds` no candidate "
+        "is expected to keep: `serve` by the cheapest or fastest, or `refuse` with status 400.",
     )
 
     @model_validator(mode="before")
@@ -191,6 +193,19 @@ class ZooSettings(Promise):
             differing = {key: value for key, value in stated if value is not None}
             filled[name] = {**own, **differing} if isinstance(level, dict) else level
         return {**given, "service_levels": filled}
+
+    @field_validator("callers_may")
+    @classmethod
+    def _may_be_granted(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        conversations, levels = (
+            info.data.get(name) for name in ("conversations", "service_levels")
+        )
+        if given and conversations and conversations.unit is Unit.CONVERSATION:
+            raise ValueError("nothing, where the promise counts whole conversations")
+        known = (DEFAULT_LEVEL, *(levels or ()), *LIMITS_ASKED)
+        if not set(given) <= set(known):
+            raise ValueError(", ".join(known))
+        return given
 
     @model_validator(mode="after")
     def _every_setting_is_read(self) -> Self:
@@ -299,23 +314,9 @@ class ZooSettings(Promise):
 
     @model_validator(mode="after")
     def _levels_are_told_from_streams(self) -> Self:
-        for suffix in (BEFORE_SUFFIX, ASKED_SUFFIX):
-            taken = [name for name in self.service_levels if name.endswith(suffix)]
-            if taken:
-                raise ValueError(
-                    f"service levels whose names do not end in '{suffix}', as '{taken[0]}' does"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _what_callers_may_ask_for_is_known(self) -> Self:
-        known = (DEFAULT_LEVEL, *self.service_levels, *LIMITS_ASKED)
-        if unknown := [name for name in self.callers_may if name not in known]:
-            raise ValueError(f"`callers_may` of {', '.join(known)}, not of '{unknown[0]}'")
-        if taken := [name for name in LIMITS_ASKED if name in self.service_levels]:
-            raise ValueError(f"another name than '{taken[0]}' for a service level")
-        if self.callers_may and self.counts_conversations:
-            raise ValueError("no `callers_may` where the promise counts whole conversations")
+        for name in self.service_levels:
+            if name.endswith((BEFORE_SUFFIX, ASKED_SUFFIX)) or name in LIMITS_ASKED:
+                raise ValueError(f"no service level '{name}': that name means something else")
         return self
 
     @property

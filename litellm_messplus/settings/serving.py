@@ -2,10 +2,9 @@
 conversations stay where they are, by which rules; and how long requests are kept."""
 
 from enum import StrEnum
-from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from litellm_messplus.costs.price import dollars_per_joule, grams_per_joule
 from litellm_messplus.runtime.vocabulary import RULE
@@ -97,48 +96,47 @@ METADATA, KEY, TEAM, TAGS = "metadata.", "key", "team", "tags"
 Value = str | int | float | bool
 
 
+def text_of(value: Value) -> str:
+    """Return a value as text, a truth value as JSON writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _values(given: object) -> tuple[str, ...]:
+    """Read a value, or a list of values, one of which a request must have, as sorted text."""
+    each = given if isinstance(given, list | tuple) else (given,)
+    if not each or not all(isinstance(value, str | int | float) for value in each):
+        raise ValueError("a text, a number or a truth value, or a list of such")
+    return tuple(sorted(set(map(text_of, each))))
+
+
 class RuleSettings(Settings):
     """A rule before the choice: a request of which every condition holds goes to one of these
     candidates."""
 
-    when: dict[str, Value | tuple[Value, ...]] = Field(min_length=1)
+    when: dict[str, Annotated[tuple[str, ...], BeforeValidator(_values)]] = Field(min_length=1)
     candidates: tuple[str, ...] = Field(min_length=1)
-
-    @cached_property
-    def conditions(self) -> dict[str, frozenset[str]]:
-        """The values by name, one of which a request must have, as text."""
-        return {
-            name: frozenset(map(text_of, found if isinstance(found, tuple) else (found,)))
-            for name, found in self.when.items()
-        }
 
     @property
     def words(self) -> str:
         """The rule as the log names it."""
-        said = (f"{name} {'/'.join(sorted(values))}" for name, values in self.conditions.items())
-        return f"{RULE}{', '.join(said)}"
+        conditions = (f"{name} {'/'.join(values)}" for name, values in self.when.items())
+        return f"{RULE}{', '.join(conditions)}"
 
     def covers(self, other: "RuleSettings") -> bool:
         """Return whether this rule holds wherever the other one does."""
         return all(
-            name in other.conditions and other.conditions[name] <= values
-            for name, values in self.conditions.items()
+            name in other.when and set(other.when[name]) <= set(values)
+            for name, values in self.when.items()
         )
 
-    @model_validator(mode="after")
-    def _conditions_can_hold(self) -> Self:
-        for name, values in self.conditions.items():
+    @field_validator("when")
+    @classmethod
+    def _is_known_of_a_request(cls, when: dict[str, Any]) -> dict[str, Any]:
+        for name in when:
             is_of_metadata = name.startswith(METADATA) and name != METADATA
             if not (is_of_metadata or name in (KEY, TEAM, TAGS)):
                 raise ValueError(f"{METADATA}NAME, {KEY}, {TEAM} or {TAGS}, not '{name}'")
-            if not values:
-                raise ValueError(f"at least one value for '{name}'")
-        return self
-
-
-def text_of(value: Value) -> str:
-    """Return a value as text, a truth value as JSON writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return when
 
 
 def _each_can_apply(rules: tuple[RuleSettings, ...]) -> tuple[RuleSettings, ...]:

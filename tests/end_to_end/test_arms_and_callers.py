@@ -128,6 +128,51 @@ def test_a_caller_chooses_a_level_that_its_key_may(
     assert "It asked for service_level gold; granted was service_level gold." in result.output
 
 
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+APIS = [
+    ("/v1/chat/completions", CHAT),
+    ("/v1/responses", {"input": "hi"}),
+    ("/v1/messages", {"max_tokens": 9, **CHAT}),
+]
+
+
+@pytest.mark.parametrize("way", ["header", "metadata"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize(("path", "body"), APIS)
+def test_every_api_takes_what_is_asked_for(
+    alice: httpx.Client, upstream: Upstream, path: str, body: dict[str, Any], stream: bool, way: str
+) -> None:
+    upstream.script = lambda model, body: Reply()
+    body, headers = {"model": "zoo", "stream": stream, **body}, dict[str, str]()
+    if way == "header":
+        headers = {"x-messplus-service-level": "gold", "x-messplus-max-cost": "0.5"}
+    else:
+        body["metadata"] = {"messplus_service_level": "gold", "messplus_max_cost": "0.5"}
+    answer = alice.post(path, json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert ("text/event-stream" in answer.headers["content-type"]) is stream
+    logged = history_of(alice, answer)
+    assert logged["service_level"] == "gold:asked"
+    assert logged["granted"] == {"service_level": "gold", "max_cost": 0.5}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize(("path", "body"), APIS)
+def test_a_value_that_is_none_is_refused_with_the_reason(
+    alice: httpx.Client, upstream: Upstream, path: str, body: dict[str, Any], stream: bool
+) -> None:
+    for name, value, allowed in (
+        ("max-cost", "cheap", "a number above zero"),
+        ("service-level", "glod", "default or gold"),
+    ):
+        headers = {f"x-messplus-{name}": value}
+        body = {"model": "zoo", "stream": stream, **body}
+        refused = alice.post(path, json=body, headers=headers)
+        assert refused.status_code == 400, refused.text
+        assert f"given '{value}'; allowed: {allowed}" in refused.text
+    assert upstream.requests == []
+
+
 def test_a_caller_whose_key_may_not_is_served_as_ever(proxy: Proxy, alice: httpx.Client) -> None:
     with proxy.client(BOB) as bob:
         answer = asking(bob, "mine matters too", service_level="gold", max_cost="0.000001")
@@ -153,7 +198,7 @@ def test_a_cost_gates_an_arm_and_one_that_none_keeps_is_refused(
     upstream.requests.clear()
     refused = asking(alice, "for nothing", max_cost="0.0000001")
     assert refused.status_code == 400
-    assert "no model is expected to keep the max_cost" in refused.text
+    assert "max_cost: given 1e-07; no model is expected to keep it" in refused.text
     assert upstream.requests == []
 
 

@@ -8,8 +8,8 @@ import pytest
 from litellm import BadRequestError
 
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.errors import ConfigurationError
-from litellm_messplus.serving.reading import HEADERS, METADATA, grant
+from litellm_messplus.runtime.errors import ConfigurationError, RefusedError
+from litellm_messplus.serving.surfaces.asking import HEADERS, METADATA, grant
 from litellm_messplus.serving.surfaces.request import IncomingRequest, read_request
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.zoo import Zoo
@@ -55,7 +55,6 @@ def zoo() -> Zoo:
             {"service_level": "batch"},
         ),
         (by_header(service_level="gold"), "default", {}),
-        (by_header(service_level="unheard-of"), "default", {}),
         (by_header(max_cost="0.001"), "default", {}),
         (
             {"user_api_key_metadata": {MAY_KEY: ["gold"]}} | by_header(service_level="gold"),
@@ -88,7 +87,12 @@ def zoo() -> Zoo:
             {"max_cost": 0.001, "deadline_seconds": 2.5},
         ),
         (
-            {"user_api_key_metadata": {MAY_KEY: ["max_cost"]}} | by_metadata(max_cost=-1),
+            {"user_api_key_metadata": {MAY_KEY: "gold"}} | by_header(service_level="gold"),
+            "gold:asked",
+            {"service_level": "gold"},
+        ),
+        (
+            {"user_api_key_metadata": {MAY_KEY: False}} | by_header(service_level="batch"),
             "default",
             {},
         ),
@@ -122,14 +126,33 @@ def test_a_request_that_asks_for_nothing_or_for_its_own_level_counts_as_ever(zoo
     assert counters.as_dict() == {}
 
 
+@pytest.mark.parametrize("callers_may", [ALL, []])
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (by_header(max_cost="cheap"), "x-messplus-max-cost, .* given 'cheap'; .* above zero"),
+        (by_header(deadline_seconds="0"), "x-messplus-deadline-seconds, .* given '0'; .* above"),
+        (by_metadata(max_cost=-1), "messplus_max_cost in the metadata: given -1; .* above zero"),
+        (by_header(service_level="glod"), "given 'glod'; allowed: default or gold or batch"),
+    ],
+)
+def test_a_value_that_no_key_could_be_granted_is_refused_with_the_reason(
+    asked: dict[str, Any], words: str, callers_may: list[str]
+) -> None:
+    zoo, counters = build_zoo(**LEVELS, callers_may=callers_may), Counters()
+    with pytest.raises(RefusedError, match=words):
+        grant(zoo, zoo.levels["default"], asking(**asked), counters)
+    assert counters.as_dict() == {"asked_wrongly": 1}
+
+
+@pytest.mark.parametrize("name", ["service_level", "max_cost"])
 @pytest.mark.parametrize("sent", ["x" * 10_000, 10**400, float("nan"), True, [], {"a": "\x00"}])
-def test_whatever_a_client_sends_is_bounded_and_granted_nothing(sent: Any) -> None:
+def test_whatever_a_client_sends_the_reason_is_short(name: str, sent: Any) -> None:
     zoo = build_zoo(**LEVELS, callers_may=ALL)
-    request = asking(**by_metadata(service_level=sent, max_cost=sent))
-    found = grant(zoo, zoo.levels["default"], request, Counters())
-    assert found.granted == {}
-    assert found.asked is not None
-    assert all(len(str(each)) <= 64 for each in found.asked.values())
+    with pytest.raises(RefusedError) as caught:
+        grant(zoo, zoo.levels["default"], asking(**by_metadata(**{name: sent})), Counters())
+    assert len(str(caught.value)) < 250
+    assert "\x00" not in str(caught.value)
 
 
 def test_a_promise_to_those_who_ask_is_that_of_the_level() -> None:
@@ -142,13 +165,21 @@ def test_a_promise_to_those_who_ask_is_that_of_the_level() -> None:
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"callers_may": ["silver"]}, "silver"),
-        ({"service_levels": {"max_cost": {"alpha": 0.9}}}, "max_cost"),
-        ({"service_levels": {"gold:asked": {"alpha": 0.9}}}, ":asked"),
-        ({"callers_may": ["max_cost"], "conversations": {"unit": "conversation"}}, "conversations"),
+        (
+            {"callers_may": ["silver"]},
+            "callers_may: given ['silver']; allowed: default, max_cost, deadline_seconds",
+        ),
+        ({"callers_may": "gold"}, "callers_may: given 'gold'; allowed: a list"),
+        ({"unmet": "fail"}, "unmet: given 'fail'; allowed: 'serve' or 'refuse'"),
+        ({"service_levels": {"max_cost": {"alpha": 0.9}}}, "no service level 'max_cost'"),
+        ({"service_levels": {"gold:asked": {"alpha": 0.9}}}, "no service level 'gold:asked'"),
+        (
+            {"callers_may": ["max_cost"], "conversations": {"unit": "conversation"}},
+            "callers_may: given ['max_cost']; allowed: nothing, where",
+        ),
     ],
 )
-def test_what_nobody_could_ask_for_is_refused_at_the_start(
+def test_what_no_request_could_ask_for_is_refused_at_the_start(
     given: dict[str, Any], word: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
@@ -211,7 +242,7 @@ async def test_where_no_candidate_keeps_the_cost_the_cheapest_serves(tmp_path: P
 
 async def test_where_the_zoo_says_so_it_is_refused_instead(tmp_path: Path) -> None:
     async with journey(tmp_path, {"callers_may": LIMITS, "unmet": "refuse"}, COSTS) as worker:
-        with pytest.raises(BadRequestError, match="keep the max_cost of this request") as caught:
+        with pytest.raises(BadRequestError, match="max_cost: given 1e-09; no model") as caught:
             await worker.ask(metadata={"user_api_key_hash": "k", **by_header(max_cost="1e-9")})
         assert caught.value.status_code == 400
         await worker.ask(metadata={"user_api_key_hash": "k", **by_header(max_cost="1")})

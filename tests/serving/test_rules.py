@@ -95,7 +95,12 @@ def refusal(*rules: dict[str, Any]) -> str:
         ([rule([SMALL], task="code")], "metadata.NAME"),
         ([{"wen": {}, "when": {"key": "k"}, "candidates": [SMALL]}], "did you mean `when`"),
         ([rule([SMALL], metadata__="code")], "metadata.NAME"),
-        ([rule([SMALL], metadata__task=[])], "at least one value"),
+        (
+            [rule([SMALL], metadata__task=[])],
+            "first.0.when.metadata.task: given []; allowed: a text",
+        ),
+        ([rule([SMALL], tags={"in": ["a"]})], "first.0.when.tags: given {'in': ['a']}; allowed"),
+        ([{"when": {"key": "k"}, "candidates": SMALL}], f"candidates: given '{SMALL}'; allowed: a"),
         ([CODE, CODE], "an earlier one always holds"),
         ([CODE, rule([LARGE], metadata__task="code", team="legal")], "an earlier one"),
         (

@@ -12,7 +12,7 @@ from litellm_messplus.deciding.question import Question
 from litellm_messplus.routing.held import within
 from litellm_messplus.routing.limits import LATE_SHARE
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.errors import UnmetError
+from litellm_messplus.runtime.errors import RefusedError
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.settings.schema import DEADLINE, MAX_COST
 from litellm_messplus.settings.serving import KEY, METADATA, TAGS, TEAM, RuleSettings, text_of
@@ -27,7 +27,7 @@ def rule_of(zoo: Zoo, request: IncomingRequest) -> RuleSettings | None:
 
 def _holds(rule: RuleSettings, request: IncomingRequest) -> bool:
     return all(
-        not wanted.isdisjoint(_said(name, request)) for name, wanted in rule.conditions.items()
+        any(each in wanted for each in _said(name, request)) for name, wanted in rule.when.items()
     )
 
 
@@ -56,7 +56,7 @@ def kept_within(
     """Return the candidates that are expected to keep the limits, by name, and which of them others
     would exceed. If none keeps one, the nearest does, and that is counted.
 
-    Raises UnmetError if the zoo refuses requests whose limits no candidate keeps.
+    Raises RefusedError if the zoo refuses requests whose limits no candidate keeps.
     """
     kept, why = question.candidates, list[str]()
     if not limits:
@@ -66,7 +66,9 @@ def kept_within(
         if min(own.values()) > most:
             counters.add("asked_unmet")
             if engine.zoo.settings.unmet == "refuse":
-                raise UnmetError(name)
+                raise RefusedError(
+                    f"{name}: given {limits[name]:g}; no model is expected to keep it"
+                )
         able = within(own, most)
         if len(able) < len(kept):
             kept, why = tuple(each for each in kept if each in able), [*why, name]
