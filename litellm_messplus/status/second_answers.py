@@ -49,10 +49,10 @@ class SecondAnswers:
     def words(self) -> str:
         """The forecast for people."""
         saved = 1.0 - self.cost / self.without if self.without > 0.0 else 0.0
-        slower = "" if self.seconds is None else f", and add {figure(self.seconds, 's')} on average"
+        slower = "a time not known yet" if self.seconds is None else figure(self.seconds, "s")
         return (
             f"with second_answer: auto, {percent(self.replaced)} of answers would be replaced, to "
-            f"save {percent(saved)} of the cost{slower}"
+            f"save {percent(saved)} of the cost, and add {slower} on average"
         )
 
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from litellm_messplus.costs.price import Price
+from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import (
     CallRecord,
     LabelRecord,
@@ -63,7 +64,6 @@ def make_scene(path: Path, records: list[Record]) -> str:
 
 def reading_scene(path: Path) -> str:
     """A zoo whose answers are read: one in four of the small model's is replaced."""
-    prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
     records = lately(60)
     of_page = {
         "estimated_cost": {name: cost for name, (cost, _) in CANDIDATES.items()},
@@ -71,8 +71,20 @@ def reading_scene(path: Path) -> str:
     }
     records += logged(ZOO, SMALL, LARGE, datetime.now(UTC), **of_page)
     url = f"sqlite+aiosqlite:///{path}"
-    add_to(url, build_engine(build_zoo(prices, ZOO)), list(CANDIDATES), records)
+    add_to(url, _engine(), list(CANDIDATES), records)
     return url
+
+
+def watched_scene(path: Path) -> str:
+    """A watched zoo that has learned what answers show."""
+    url = make_scene(path, watched())
+    add_to(url, _engine(), list(CANDIDATES), [])
+    return url
+
+
+def _engine() -> Engine:
+    prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
+    return build_engine(build_zoo(prices, ZOO))
 
 
 def lately(count: int) -> list[Record]:

@@ -76,6 +76,10 @@ def test_a_watched_zoo_shows_what_is_now_beside_the_forecast(opened: Opened) -> 
     assert now.endswith("judged")
     assert "%" in forecast
     assert all(cell.startswith("$") for cell in rows["cost a request"])
+    with_reading = rows["with second_answer: auto"][1]
+    assert "% replaced" in with_reading
+    assert "% of the cost saved" in with_reading
+    assert with_reading.endswith("a time not known yet more on average")  # one was never called
     assert rows["answered"][0] == "95.0 %"
     assert "requests" in rows["traffic"][0]
     assert page.locator("#requests tbody tr").count() == 25

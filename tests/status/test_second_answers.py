@@ -9,11 +9,9 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.question import ALONE
-from litellm_messplus.prediction.answer import Answer, read_answer
 from litellm_messplus.prediction.answer_heads import LIKENESS, Spread
 from litellm_messplus.records import Record
 from litellm_messplus.state import snapshot
-from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.second_answers import (
     Expected,
@@ -25,7 +23,16 @@ from litellm_messplus.status.switches import switch_lines
 from litellm_messplus.store import log, snapshots, zoo_modes
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm
-from tests.support.builders import LARGE, NOW, SMALL, build_engine, pair, request, served_call
+from tests.support.answers_read import teach
+from tests.support.builders import (
+    LARGE,
+    NOW,
+    SMALL,
+    adaptive_of,
+    build_engine,
+    request,
+    served_call,
+)
 
 REQUESTS = 200
 SHOWS = np.array([-4.0, -4.0, -4.0, *np.linspace(0.5, 1.0, 7)])
@@ -75,26 +82,19 @@ def test_an_alpha_that_no_model_holds_is_compared_at_the_best_rate() -> None:
 def test_a_model_whose_durations_are_unknown_leaves_the_latency_unknown() -> None:
     found = second_answers(expected(seconds=(0.5, np.nan)), 0.9, spread(SHOWS.tolist()))
     assert found.seconds is None
-    assert "on average" not in found.words
+    assert "add a time not known yet" in found.words
 
 
 # From the log.
 
 
 ROW = ModeRow("zoo", 1, "watch", 0.1, LARGE, "file", "as configured", NOW, "f" * 16)
-REFUSAL, FULL = (read_answer(Answer(text)) for text in ("I cannot.", "The answer is 12 apples."))
 
 
-def taught(lessons: int = 600) -> bytes:
-    """The state of an engine that learned that the refusals of the small model do not satisfy."""
+def taught() -> bytes:
+    """The state of an engine that learned that refusals of the small model do not satisfy."""
     engine = build_engine()
-    for number in range(lessons):
-        name, is_refused = (SMALL, LARGE)[number % 2], number % 6 == 0
-        answer = REFUSAL if is_refused else FULL
-        example = Example(f"r{number}", "pair-1", pair(1, 0), name, False, None, answer=answer)
-        value = float(not is_refused and number % 20 > 0)
-        engine.state.policy.read(example)
-        engine.apply(Taught(number, "zoo", "made", f"r{number}.0", example, 9, 9.0, value))
+    teach(adaptive_of(engine.state).predictor, [SMALL, LARGE])
     return snapshot.dump(engine.state)
 
 

@@ -35,6 +35,6 @@ function routed(range, write, around) {
 
 function secondAnswers({ replaced, cost: paid, without, seconds }) {
   const saved = without > 0 ? 1 - paid / without : 0;
-  const slower = isKnown(seconds) ? `, ${seconds.toFixed(2)} s more a request` : "";
-  return `${percent(replaced)} replaced, ${percent(saved)} of the cost saved${slower}`;
+  const slower = isKnown(seconds) ? `${seconds.toFixed(2)} s` : "a time not known yet";
+  return `${percent(replaced)} replaced, ${percent(saved)} of the cost saved, ${slower} more on average`;
 }
