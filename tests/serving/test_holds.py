@@ -228,6 +228,18 @@ async def test_a_lost_model_breaks_the_hold_and_is_counted(tmp_path: Path) -> No
     ]
 
 
+async def test_what_a_request_may_cost_comes_before_what_holds_it(tmp_path: Path) -> None:
+    cheaply = {"user_api_key_hash": "key", "messplus_max_cost": 1e-4}
+    async with running(tmp_path, {"callers_may": ["max_cost"]}, deployments=ZOO) as plugin:
+        agent = Agent(plugin)
+        await agent.ask(served_by="large-1")
+        agent.result()
+        assert (await agent.ask(metadata=cheaply)).startswith("small")
+        assert plugin.counters.as_dict() == {"holds_broken": 1}
+    assert (await logged(tmp_path))[1] == (2, False, "lost")
+    assert (await written(tmp_path, requests))[1].gated_by == ["max_cost"]
+
+
 async def test_sealed_thinking_is_shown_to_nobody_else(tmp_path: Path) -> None:
     """Other models are not even ranked: each would answer with an error."""
     block = {"type": "thinking", "thinking": "hm", "signature": "sealed"}

@@ -27,12 +27,13 @@ def rule_of(zoo: Zoo, request: IncomingRequest) -> RuleSettings | None:
 
 def _holds(rule: RuleSettings, request: IncomingRequest) -> bool:
     return all(
-        any(each in wanted for each in _said(name, request)) for name, wanted in rule.when.items()
+        any(each in wanted for each in _values_of(name, request))
+        for name, wanted in rule.when.items()
     )
 
 
-def _said(name: str, request: IncomingRequest) -> Iterator[str]:
-    """Yield what a request says of a condition's name, as text."""
+def _values_of(name: str, request: IncomingRequest) -> Iterator[str]:
+    """Yield the values that a request has for the name of a condition, as text."""
     own: Mapping[str, Any] = request.metadata
     if name == KEY:
         found: Any = request.key_hash, own.get("user_api_key_alias")
