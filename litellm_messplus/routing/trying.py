@@ -55,24 +55,29 @@ TRIAL = 0.125
 """Share of requests that are trials while a trial is due."""
 STANDING = 8.0
 """Requests owed from which on a debt makes a trial due."""
-UNSURE = 0.05
-"""Standard deviation of a rate down to which a model is tried: about 70 labels."""
+UNSURE, BEYOND_DOUBT = 0.05, 0.02
+"""Standard deviations of a rate down to which a model is tried: after some 70 labels; and some 400
+where no model may hold alpha any more, since a plan's labels are of the prompts that it chose."""
 
 
 def trial(known: Knowledge, optimistic: Sequence[float], alpha: float, owed: float) -> int | None:
     """Choose the model to try if there is a debt that no known rate can repay; else None.
 
-    It is the least known of those that may hold alpha, whatever it costs. Only under a plan: there
-    a few early misses, on prompts that no model answers, exclude a model for good, since it is
-    called on no others (one run in 20 of llmdrift ended 5.9 points below alpha that way). With the
-    means alone, trials cost more than they gained: routerbench_winogrande 1.24 instead of 1.13
+    It is the least known of those that may hold alpha, whatever it costs, or the best one if none
+    may. Only under a plan: there a few early misses, on prompts that no model answers, exclude a
+    model for good, since it is called on no others (one run in 20 of llmdrift ended 5.9 points
+    below alpha that way, and another one 5.0 points while 70 labels were enough to give up). With
+    the means alone, trials cost more than they gained: routerbench_winogrande 1.24 instead of 1.13
     times the mix.
     """
     if owed < STANDING or max(known.rate) >= alpha:
         return None
     reaching = [model for model, best in enumerate(optimistic) if best >= alpha]
-    model = max(reaching or range(len(optimistic)), key=known.deviation.__getitem__)
-    return model if known.deviation[model] > UNSURE else None
+    if reaching:
+        model, known_well = max(reaching, key=known.deviation.__getitem__), UNSURE
+    else:
+        model, known_well = max(range(len(optimistic)), key=optimistic.__getitem__), BEYOND_DOUBT
+    return model if known.deviation[model] > known_well else None
 
 
 def probe_probability(requests: int) -> float:

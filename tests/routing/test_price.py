@@ -146,8 +146,10 @@ def test_a_shadow_is_worth_its_price_where_the_one_that_serves_is_dear(
         ((0.5, 0.4), (0.2, 0.3), 9.0, 1),
         ((0.5, 0.6), (0.02, 0.1), 7.0, None),  # no debt stands
         ((0.5, 0.9), (0.02, 0.1), 9.0, None),  # one can repay it
-        ((0.5, 0.6), (0.02, 0.04), 9.0, None),  # all are known well
-        ((0.1, 0.2), (0.3, 0.01), 9.0, 0),  # nobody may: the least known
+        ((0.5, 0.7), (0.02, 0.04), 9.0, None),  # all are known well
+        ((0.1, 0.2), (0.3, 0.01), 9.0, 0),  # none may: the best, until it is beyond doubt
+        ((0.4, 0.6), (0.06, 0.04), 9.0, 1),
+        ((0.4, 0.6), (0.06, 0.02), 9.0, None),
     ],
 )
 def test_a_debt_that_no_rate_repays_calls_for_a_trial(
