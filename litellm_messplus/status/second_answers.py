@@ -5,6 +5,7 @@ reading, and at the one without. What answers show is taken from the newest snap
 whether answers are replaced or not, so while a zoo watches too.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,7 +137,8 @@ async def read_second_answers(connection: AsyncConnection, zoo: str) -> SecondAn
     alpha = float(np.mean([row.alpha for row in rows]))
     seconds = await _seconds(connection, zoo, rows[-1].position)
     places = [known.index[name] for name in names]
-    return second_answers(_expected(rows, names, seconds), alpha, spread.of(places))
+    expected = _expected(rows, names, seconds)
+    return await asyncio.to_thread(second_answers, expected, alpha, spread.of(places))
 
 
 def _expected(
