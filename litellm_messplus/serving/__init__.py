@@ -10,6 +10,7 @@ page              the page of `page/` on this proxy, and who may see and change 
 zoos              administrators see and change how far a zoo is switched on
 before            what serves as before the router, of which requests; what is decided in shadow
 second            another model's answer in place of one that looks bad
+logprobs          endpoints are asked how likely the words of an answer were, and who sees that
 decided           a request is read, placed, decided and recorded
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls

@@ -41,6 +41,7 @@ from litellm_messplus.serving.influence import (
 from litellm_messplus.serving.judges import Judges
 from litellm_messplus.serving.labelling import LabelWriter, build_label_desk
 from litellm_messplus.serving.litellm_seam import flush_log_events
+from litellm_messplus.serving.logprobs import AnswerLogprobs
 from litellm_messplus.serving.metrics import Distributions
 from litellm_messplus.serving.modes import LiveModes, ModeChanges, WayBack
 from litellm_messplus.serving.monitoring import StatusWatch
@@ -130,6 +131,7 @@ class Parts:
         self._explorer = keep(Explorer(sink, counters, charge_caller=settings.charge_explorations))
         self.visibility = Visibility(open_requests, counters)
         self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
+        self.logprobs = AnswerLogprobs(settings.zoos, open_requests, counters)
         self.seconds = SecondAnswers(settings.zoos, open_requests, index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
         self._changes = ModeChanges(database, self.modes)

@@ -87,7 +87,7 @@ class CallEnd:
     """The end of a call of a request: with the answer ``said``, else with an ``error`` and who
     failed. ``needs`` is what the gates read of the request, None in a zoo without gates; ``place``
     is its place in a conversation, None for a call that the user did not see. ``reading`` is set if
-    the answer was read to keep or replace it."""
+    the answer was read to keep or replace it, and ``looks`` if its surface was read before."""
 
     call_id: str
     role: CallRole
@@ -100,6 +100,7 @@ class CallEnd:
     needs: Needs | None = None
     place: Place | None = None
     reading: Reading | None = None
+    looks: AnswerSurface | None = None
 
 
 class CallSink:
@@ -127,7 +128,7 @@ class CallSink:
     def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
         """Notify all parts and return the logged record. ``asked`` is None if no source judges."""
         factor = self._energy.price_factor(end.author.deployment_id or "")
-        call = call_record(record, end, self._meter, factor, self._looks(record, end.said))
+        call = call_record(record, end, self._meter, factor, self.looks(record, end))
         self._journal.write(call)
         self._energy.ended(record.zoo, call)
         if end.said is not None and not end.said.is_cache_hit:
@@ -139,8 +140,11 @@ class CallSink:
             self._desk.ended(judged_call(asked, record, call, response))
         return call
 
-    def _looks(self, record: RequestRecord, said: Said | None) -> AnswerSurface | None:
+    def looks(self, record: RequestRecord, end: CallEnd) -> AnswerSurface | None:
         """Read what a new answer looks like; None if that fails, which is counted."""
+        said = end.said
+        if end.looks is not None:
+            return end.looks
         if said is None or said.is_cache_hit:
             return None
         try:
@@ -268,8 +272,8 @@ class ServedCalls:
         """Record the end of an answered call: of the one that the user saw, or of the first one and
         then of the second."""
         second = opened.second
-        if opened.reading is not None:
-            end = replace(end, reading=opened.reading)
+        if opened.reading is not None or opened.looks is not None:
+            end = replace(end, reading=opened.reading, looks=opened.looks)
         if second is not None:
             self._sink.ended(opened.record, second.asked, replaced_end(end))
             second.log()

@@ -129,6 +129,11 @@ def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:
     proxy_server.proxy_shutdown_event = shut_down
 
 
+def add_callback(callback: object) -> None:
+    """Have LiteLLM call the hooks of one more callback."""
+    litellm.callbacks.append(callback)
+
+
 HOOKS = ("litellm.proxy.", "litellm.router", "litellm._service_logger")
 """Module prefixes of callbacks that LiteLLM itself registers in every proxy: they keep no log."""
 

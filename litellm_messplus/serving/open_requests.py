@@ -11,6 +11,7 @@ from litellm_messplus.conversations.line import Place
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question, Reading
 from litellm_messplus.labels.source import Asked
+from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.bounded import Bounded
@@ -121,7 +122,8 @@ class OpenRequest:
     ``unlogged`` logs a request whose shadow decision is pending, None for any other. ``before`` is
     what serves it, None if the router chooses. ``first`` is set until it is known whether its
     answer is replaced, ``reading`` if that was read, and ``second`` if it was replaced; ``waiting``
-    records its end once that is known. ``secret`` is never shown to a client."""
+    records its end once that is known. ``looks`` is the surface of its answer, if that was read
+    before the log event. ``secret`` is never shown to a client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -139,6 +141,7 @@ class OpenRequest:
     pin: Pin | None = None
     first: First | None = None
     reading: Reading | None = None
+    looks: AnswerSurface | None = None
     second: Second | None = None
     waiting: Callable[[], None] | None = None
     secret: str = field(default_factory=new_id)

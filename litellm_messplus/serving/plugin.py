@@ -8,6 +8,7 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm_messplus.runtime.errors import RefusedError
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.logprobs import LogprobsHook
 from litellm_messplus.serving.surfaces.request import asking_key
 from litellm_messplus.switching.way_back import Mark
 
@@ -29,6 +30,8 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     def attach(self) -> None:
         """Add the routes to the running proxy, and the stop to its shutdown."""
         litellm_seam.proxy_app().include_router(self.parts.routes())
+        if self.parts.logprobs.is_on:
+            litellm_seam.add_callback(LogprobsHook(self.parts.logprobs))
         litellm_seam.before_shutdown(self.close)
 
     async def close(self) -> None:
@@ -65,10 +68,16 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def async_post_call_success_hook(
         self, data: dict[str, Any], user_api_key_dict: Any, response: Any
     ) -> Any:
-        """Return another model's answer in place of this one, if that is worth its call."""
-        seconds = self.parts.seconds
+        """Return another model's answer in place of this one, if that is worth its call; without
+        the log-probabilities that the client did not ask for."""
+        logprobs, seconds = self.parts.logprobs, self.parts.seconds
         try:
-            return await seconds.in_place_of(data, response) if seconds.is_on else None
+            if logprobs.is_on:
+                logprobs.answered(data, response)
+            given = await seconds.in_place_of(data, response) if seconds.is_on else None
+            if given is not None and logprobs.is_on:
+                logprobs.remove(data, given)
+            return given
         except Exception:
             self.counters.failure("readings_failed", "an answer was not read, and is kept")
             return None
@@ -104,6 +113,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     ) -> None:
         """Update the gates with a failed attempt; a retry or a fallback may follow."""
         try:
+            self.parts.logprobs.failed(kwargs)
             self.parts.served.attempt_failed(kwargs)
         except Exception:
             self.counters.failure("refusal_failures", "a refusal was not learned from")

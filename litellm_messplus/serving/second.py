@@ -100,7 +100,8 @@ class SecondAnswers:
         deployment = hidden_params(response).get("model_id")
         if self._index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
             return None
-        return first.engine.reads(first.question, first.choice, surface.looks(response))
+        looks = surface.looks(response) if opened.looks is None else opened.looks
+        return first.engine.reads(first.question, first.choice, looks)
 
     async def _ask(
         self, opened: OpenRequest, first: First, surface: Surface, candidate: str
@@ -124,7 +125,9 @@ class SecondAnswers:
             self._sink.attempt_failed(failed_deployment(error), error, opened.needs)
             return None
         end = call.answered(response, time.perf_counter() - started)
-        self._replace(opened, first, replace(end, needs=opened.needs, place=opened.place))
+        end = replace(end, needs=opened.needs, place=opened.place)
+        looks = self._sink.looks(opened.record, end)
+        self._replace(opened, first, replace(end, looks=looks))
         return response
 
     def _replace(self, opened: OpenRequest, first: First, end: CallEnd) -> None:

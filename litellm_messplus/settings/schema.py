@@ -122,6 +122,12 @@ class ZooSettings(Promise):
         description="Under `adaptive`: whether an answer that looks bad may be replaced. `auto` "
         "asks another model where that is worth its cost: see [answers](answers.md).",
     )
+    answer_logprobs: bool = Field(
+        default=False,
+        description="Under `adaptive`: whether endpoints are asked for the log-probabilities of "
+        "whole chat completions, for [what answers show](answers.md#log-probabilities). A client "
+        "that did not ask for them does not get them.",
+    )
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
         description="Sources of labels in addition to the users' feedback, and which count. `auto` "

@@ -34,6 +34,9 @@ class Reply:
     tool_call: str | None = None
     """The id of a call of the tool `look` that a whole answer asks for."""
     cached_tokens: int = 0
+    log_probabilities: tuple[float, ...] = ()
+    """Of the tokens of a whole chat answer, for a request that asks for them."""
+    failure: str = "scripted failure"
 
 
 Script = Callable[[str, dict[str, Any]], Reply]
@@ -91,7 +94,7 @@ class Upstream:
         while not reply.is_due():  # noqa: ASYNC110 - nothing here knows when
             await asyncio.sleep(0.01)
         if reply.status != 200:
-            return _failure(reply.status)
+            return _failure(reply.status, reply.failure)
         head = {
             "id": f"cmpl-{len(self.requests)}-{time.time_ns()}",
             "created": int(time.time()),
@@ -106,12 +109,12 @@ class Upstream:
         if body.get("stream"):
             chunks = _chunks({**head, "object": f"{kind}.chunk"}, reply, usage)
             return StreamingResponse(chunks, media_type="text/event-stream")
-        answer = {**head, "object": kind, "choices": [choice(reply)]}
+        answer = {**head, "object": kind, "choices": [{**choice(reply), **_logprobs(body, reply)}]}
         return JSONResponse({**answer, "usage": usage} if reply.with_usage else answer)
 
 
-def _failure(status: int) -> Response:
-    error = {"error": {"message": "scripted failure", "type": "server_error"}}
+def _failure(status: int, message: str = "scripted failure") -> Response:
+    error = {"error": {"message": message, "type": "server_error"}}
     return JSONResponse(error, status_code=status)
 
 
@@ -177,6 +180,13 @@ def _chat_choice(reply: Reply) -> dict[str, Any]:
     call = {"id": reply.tool_call, "type": "function", "function": _look(reply)}
     message["tool_calls"] = [call]
     return {"index": 0, "message": message, "finish_reason": "tool_calls"}
+
+
+def _logprobs(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
+    if not body.get("logprobs") or not reply.log_probabilities:
+        return {}
+    token: dict[str, Any] = {"token": "x", "bytes": None, "top_logprobs": []}
+    return {"logprobs": {"content": [{**token, "logprob": p} for p in reply.log_probabilities]}}
 
 
 def _text_choice(reply: Reply) -> dict[str, Any]:

@@ -50,6 +50,13 @@ def text(response: object) -> str:
     return "".join(_block_text(block) for block in said)
 
 
+def log_probabilities(response: object) -> list[float]:
+    """Return the log-probabilities of the tokens of a chat completion; empty without any."""
+    choices = field(response, "choices")
+    tokens = field(field(choices[0], "logprobs"), "content") if choices else None
+    return [float(field(token, "logprob") or 0.0) for token in tokens or ()]
+
+
 def whole(response: object) -> object:
     """Get the answer itself, which a responses stream has in its last event."""
     return field(response, "response") or response

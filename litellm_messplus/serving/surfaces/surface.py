@@ -64,7 +64,10 @@ class Surface:
         said = self.said(response)
         was_cut = said.finish is Finish.LENGTH
         text = said.text or said.refusal or ""
-        return answer.read_answer(answer.Answer(text, len(said.tool_calls), was_cut))
+        tokens = answers.log_probabilities(response)
+        return answer.read_answer(
+            answer.Answer(text, len(said.tool_calls), was_cut, log_probabilities=tokens)
+        )
 
     @property
     def has_client_metadata(self) -> bool:
