@@ -25,11 +25,13 @@ from litellm_messplus.settings.serving import (
     ElectricitySettings,
     HoldMode,
     Holdout,
+    MayReplace,
     ModeName,
     RetentionSettings,
     Rules,
     TeamModels,
     Unit,
+    WantsLogprobs,
     WatchSettings,
 )
 from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
@@ -117,17 +119,8 @@ class ZooSettings(Promise):
         default_factory=WatchSettings,
         description="The unseen calls for requests that are served as before.",
     )
-    second_answer: SecondAnswer = Field(
-        default=SecondAnswer.OFF,
-        description="Under `adaptive`: whether an answer that looks bad may be replaced. `auto` "
-        "asks another model where that is worth its cost: see [answers](answers.md).",
-    )
-    answer_logprobs: bool = Field(
-        default=False,
-        description="Under `adaptive`: whether endpoints are asked for the log-probabilities of "
-        "whole chat completions, for [what answers show](answers.md#log-probabilities). A client "
-        "that did not ask for them does not get them.",
-    )
+    second_answer: MayReplace = SecondAnswer.OFF
+    answer_logprobs: WantsLogprobs = False
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
         description="Sources of labels in addition to the users' feedback, and which count. `auto` "

@@ -8,7 +8,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from litellm_messplus.costs.price import dollars_per_joule, grams_per_joule
 from litellm_messplus.runtime.vocabulary import RULE
-from litellm_messplus.settings.promise import Count, NotNegative, Positive, Settings, Share, cells
+from litellm_messplus.settings.promise import (
+    Count,
+    NotNegative,
+    Positive,
+    SecondAnswer,
+    Settings,
+    Share,
+    cells,
+)
 from litellm_messplus.switching.modes import Mode
 
 
@@ -20,6 +28,21 @@ def _as_written(given: Any) -> Any:
 ModeName = Annotated[Mode, BeforeValidator(_as_written)]
 CanaryShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
+MayReplace = Annotated[
+    SecondAnswer,
+    Field(
+        description="Under `adaptive`: whether an answer that looks bad may be replaced. `auto` "
+        "asks another model where that is worth its cost: see [answers](answers.md).",
+    ),
+]
+WantsLogprobs = Annotated[
+    bool,
+    Field(
+        description="Under `adaptive`: whether endpoints are asked for the log-probabilities of "
+        "whole chat completions, for [what answers show](answers.md#log-probabilities). A client "
+        "that did not ask for them does not get them.",
+    ),
+]
 Holdout = Annotated[float, Field(ge=0.0, le=0.5)]
 
 
