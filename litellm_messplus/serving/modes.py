@@ -16,7 +16,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, WAY_BACK, ModeRow
@@ -87,8 +87,7 @@ NOTHING_TOLD = Told()
 
 def observed_log(database: AsyncEngine, zoo: str, settings: ZooSettings) -> ObservedLog:
     """Return a reader of the newest requests of a zoo."""
-    levels = (DEFAULT_LEVEL, *settings.service_levels)
-    return ObservedLog(database, zoo, levels)
+    return ObservedLog(database, zoo, settings.streams)
 
 
 async def told(log: ObservedLog, since: datetime | None) -> Told:

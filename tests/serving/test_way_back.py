@@ -28,11 +28,15 @@ async def serve(
     prefix: str = "r",
     keys: int = 1,
     error: Exception | None = BROKEN,
+    **asking: Any,
 ) -> None:
-    """So many requests of so many keys, of which those that are routed end with the error."""
+    """So many requests of so many keys, of which those that are routed end with the error; what
+    they are ``asking`` for is in their metadata."""
     for number in range(count):
         key = f"{prefix} {number % keys}"
-        asked = await proxy.ask(f"question {prefix} {number}", call_id=f"{prefix}{number}", key=key)
+        whose = {"user_api_key_hash": key, **asking}
+        prompt, call_id = f"question {prefix} {number}", f"{prefix}{number}"
+        asked = await proxy.ask(prompt, call_id=call_id, metadata=whose)
         await proxy.decided()
         opened = proxy.plugin.parts.served._open.of_hook(asked.arguments, asked.arguments)
         assert opened is not None
@@ -118,6 +122,16 @@ async def test_a_canary_whose_requests_fail_returns_and_tells(
     (event,) = told
     assert (event["to"], event["event"]) == ("http://operator/hook", "zoo_returned")
     assert (event["zoo"], event["from"], event["before"]) == ("zoo", "canary", "openai/large")
+
+
+async def test_requests_that_were_granted_what_they_ask_for_are_seen_too(tmp_path: Path) -> None:
+    """All of them ask, so none is in the stream of its level."""
+    zoo = {**ON, "holdout": 0.3, "watch": {"sample": 0.0}, "callers_may": ["max_cost"]}
+    async with journey(tmp_path, zoo) as proxy:
+        await serve(proxy, 320, messplus_max_cost=1)
+        await looks(proxy)
+        assert proxy.plugin.parts.modes.rows["zoo"].happened is not None
+        assert why(proxy).startswith("errors: 100.0% of routed requests, 0.0% before")
 
 
 async def test_what_was_forecast_is_held_against_what_happened_before_it_returned(
