@@ -12,10 +12,11 @@ from litellm_messplus.serving.deployments.deployment import candidate_of, deploy
 
 
 @pytest.mark.parametrize("info", [{}, {"messplus": {"candidate": "openai/large"}}])
-def test_candidates_are_those_of_the_plugin(info: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arm", [{}, {"reasoning_effort": "low"}])
+def test_candidates_are_those_of_the_plugin(info: dict[str, Any], arm: dict[str, Any]) -> None:
     entry = {
         "model_name": "zoo",
-        "litellm_params": {"model": "openai/small"},
+        "litellm_params": {"model": "openai/small", **arm},
         "model_info": {"id": "d1", **info},
     }
     found = Deployment.of(entry)

@@ -83,6 +83,7 @@ def test_satisfaction_is_the_truth_and_not_what_was_reported() -> None:
         "cost_oracle": None,
         "times_oracle": None,
         "hindsight_note": "not asked: --ask-all",
+        "alone": {},
         "model_mix": {"small": 0.75, "large": 0.25},
         "explorations": 1,
         "requests": 4,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from examples.tiny_zoo.demo.asides import Aside
-from examples.tiny_zoo.demo.report import Asked, Yardsticks
+from examples.tiny_zoo.demo.report import Alone, Asked, Yardsticks
 
 TOKENS = (12, 6, 0)
 
@@ -44,6 +44,7 @@ def test_the_mix_and_the_oracle_by_hand() -> None:
     found = Yardsticks.of(FOUR, [outcome()] * 4)
 
     assert (found.hindsight_mix, found.oracle) == pytest.approx((22.0, 13.0))
+    assert found.alone == {"small": Alone(0.5, 4.0), "large": Alone(1.0, 40.0)}
     assert found.note is None
 
 

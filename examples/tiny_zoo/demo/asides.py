@@ -9,6 +9,7 @@ from openai import APIStatusError, OpenAI
 
 from examples.tiny_zoo.demo.session import said
 from examples.tiny_zoo.tasks import Task, is_satisfactory
+from litellm_messplus.serving.surfaces.parameters import arm_name, read_parameters
 
 RETRIES = 2
 """Of a call that LiteLLM has given up on for now: too many requests, or a server that is away."""
@@ -28,13 +29,13 @@ class Deployment:
     def of(cls, listed: Mapping[str, Any]) -> "Deployment":
         """Read an entry of `GET /v1/model/info`.
 
-        The plugin's rule holds: deployments of one model are replicas of one candidate, unless
+        The plugin's rule holds: deployments of one arm are replicas of one candidate, unless
         `model_info.messplus.candidate` names it.
         """
-        info = listed["model_info"]
+        info, params = listed["model_info"], listed["litellm_params"]
         named = (info.get("messplus") or {}).get("candidate")
-        model = listed["litellm_params"]["model"]
-        return cls(str(listed["model_name"]), str(named or model), str(info["id"]))
+        arm = arm_name(str(params["model"]), read_parameters(params))
+        return cls(str(listed["model_name"]), str(named or arm), str(info["id"]))
 
 
 @dataclass(frozen=True, slots=True)

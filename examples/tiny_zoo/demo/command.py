@@ -71,11 +71,38 @@ def run(
     as_json: bool,
     svg: Path | None,
 ) -> int:
-    """Send the tasks of the seed, ``concurrent`` at once; print the table, or one JSON object.
+    """Send the tasks of the seed, and print the table, or one JSON object; the rest is as in
+    :func:`play`. Returns the exit status."""
+    report = play(
+        url=url,
+        key=key,
+        model=model,
+        labelling=labelling,
+        tasks=list(generate(requests, seed)),
+        concurrent=concurrent,
+        ask_all=ask_all,
+    )
+    _show(report, as_json, svg)
+    if not as_json:
+        print(f"The page: {_page(url, key)}")
+    return 0
+
+
+def play(
+    *,
+    url: str,
+    key: str,
+    labelling: Labelling,
+    tasks: Sequence[Task],
+    concurrent: int,
+    ask_all: bool,
+    model: str | None = None,
+) -> DemoReport:
+    """Send the tasks, ``concurrent`` at once, and report what they came to.
 
     ``model`` is asked in place of the zoo that belongs to ``labelling``; with ``ask_all`` every
-    model of it is asked aside too. Returns the exit status. Raises SystemExit where no proxy
-    answers, or where it or the plugin refuses.
+    model of it is asked aside too. Raises SystemExit where no proxy answers, or where it or the
+    plugin refuses.
     """
     headers = {"authorization": f"Bearer {key}"}
     with (
@@ -87,7 +114,7 @@ def run(
         session = Session(client, messplus, model or labelling.zoo, labelling)
         demo = Demo(client, session, labelling.mode, progress, threads)
         try:
-            report = demo.go(list(generate(requests, seed)), ask_all=ask_all)
+            return demo.go(tasks, ask_all=ask_all)
         except APIConnectionError as error:
             raise SystemExit(
                 f"messplus: no proxy answers on {url}: start it with `make run`"
@@ -96,10 +123,6 @@ def run(
             raise SystemExit(f"messplus: {refusal(error, url)}") from error
         except httpx.HTTPError as error:
             raise SystemExit(f"messplus: {refusal_of_route(error, url)}") from error
-    _show(report, as_json, svg)
-    if not as_json:
-        print(f"The page: {_page(url, key)}")
-    return 0
 
 
 def _page(url: str, key: str) -> str:

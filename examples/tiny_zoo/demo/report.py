@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,23 @@ Asked = Mapping[str, Aside]
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """The share satisfied and the total cost of one model that answers every task."""
+
+    satisfaction: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
 class Yardsticks:
     """The costs of all tasks by two yardsticks: the cheapest fixed mix of models that meets alpha,
-    and the cheapest choice that knows every answer. None where they are not known; ``note`` says
-    why, or what they do not keep."""
+    and the cheapest choice that knows every answer; and what each model comes to ``alone``. None,
+    and empty, where they are not known; ``note`` says why, or what they do not keep."""
 
     hindsight_mix: float | None = None
     oracle: float | None = None
     note: str | None = NOT_ASKED
+    alone: Mapping[str, Alone] = field(default_factory=dict)
 
     @classmethod
     def of(cls, asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> "Yardsticks":
@@ -54,7 +63,9 @@ class Yardsticks:
         truth = np.array([[aside.satisfied for aside in row.values()] for row in asked], float)
         known = Hindsight.of(truth, cost, alpha)
         note = SHORT if known.satisfaction.max() < alpha else None
-        return cls(known.lp_cost, known.oracle_cost, note)
+        totals = zip(asked[0], known.satisfaction.tolist(), known.cost.tolist(), strict=True)
+        alone = {name: Alone(rate, total) for name, rate, total in totals}
+        return cls(known.lp_cost, known.oracle_cost, note, alone)
 
 
 def _uncharged(asked: Iterable[Asked]) -> str | None:
@@ -146,6 +157,7 @@ class DemoReport:
     that have one. ``unrouted`` requests, which LiteLLM served by its own choice, are in no other
     figure. ``times_hindsight_mix`` and ``times_oracle`` are our cost as a multiple of those two,
     which are known only afterwards: None, for a reason in ``hindsight_note``, where they are not.
+    ``alone`` is what always calling each model would have come to, as far as that is known.
     """
 
     alpha: float
@@ -166,6 +178,7 @@ class DemoReport:
     cost_oracle: float | None
     times_oracle: float | None
     hindsight_note: str | None
+    alone: dict[str, Alone]
     model_mix: dict[str, float]
     explorations: int
     requests: int
@@ -216,6 +229,7 @@ class DemoReport:
             cost_oracle=yardsticks.oracle,
             times_oracle=_times(cost, yardsticks.oracle),
             hindsight_note=yardsticks.note,
+            alone=dict(yardsticks.alone),
             model_mix={name: count / len(results) for name, count in served.most_common()},
             explorations=sum(outcome["is_exploration"] for outcome in outcomes),
             requests=len(outcomes),
