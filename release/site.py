@@ -23,6 +23,7 @@ PAGES = {
     "SECURITY.md": "security.md",
     "examples/tiny_zoo/README.md": "tiny_zoo.md",
     "examples/agent/README.md": "agent.md",
+    "examples/efforts/README.md": "efforts.md",
 }
 """The pages outside of `docs/`, by their paths in a checkout, and their paths in the site."""
 FILES = "files"

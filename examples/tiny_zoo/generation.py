@@ -13,6 +13,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
 from examples.tiny_zoo.prefixes import Prefixes
 from examples.tiny_zoo.tool_calls import Tool, ToolCall
 
+END_OF_THOUGHT = "|"
+"""What a model that thinks first writes between its steps and its answer."""
+
 
 class TextPart(BaseModel):
     """One part of a message's content; other kinds than text are refused."""
@@ -68,6 +71,7 @@ class ChatRequest(Sampling):
 
     messages: list[Message]
     tools: list[Tool] | None = None
+    reasoning_effort: str | None = None
 
 
 class CompletionRequest(Sampling):
@@ -105,13 +109,17 @@ class TinyModel:
         count: int = self.network.num_parameters()
         return count
 
-    def chat_prompt(self, messages: list[Message], tools: Sequence[Tool] = ()) -> str:
-        """Write the text that a chat is turned into; raises RequestError without a user message."""
+    def chat_prompt(
+        self, messages: list[Message], tools: Sequence[Tool] = (), effort: str | None = None
+    ) -> str:
+        """Write the text that a chat is turned into, by a template that may read the reasoning
+        effort, as in vLLM. Raises RequestError without a user message."""
         if not any(message.role == "user" for message in messages):
             raise bad_request("messages must hold a user message")
         prompt: str = self.tokenizer.apply_chat_template(
             [message.plain() for message in messages],
             tools=[tool.model_dump() for tool in tools] or None,
+            reasoning_effort=effort,
             tokenize=False,
         )
         return prompt
@@ -144,6 +152,7 @@ class Generation:
             raise bad_request(f"the prompt has {len(self.prompt_tokens)} tokens; 1 to 511 fit")
         self.limit = min(request.token_limit(), room)
         self.completion_count = 0
+        self.thought_count = 0
         self.cached_count = 0
         self.finish_reason = "length"
 
@@ -162,7 +171,10 @@ class Generation:
             if token == self.model.tokenizer.eos_token_id:
                 self.finish_reason = "stop"
                 break
-            yield self.model.tokenizer.decode([token], skip_special_tokens=True)
+            piece = self.model.tokenizer.decode([token], skip_special_tokens=True)
+            if piece == END_OF_THOUGHT:
+                self.thought_count = self.completion_count
+            yield piece
             tokens = [token]
             if self.completion_count < self.limit:
                 read.append(token)
@@ -175,11 +187,13 @@ class Generation:
         return int(torch.multinomial(chances, 1, generator=source))
 
     def usage(self) -> dict[str, Any]:
-        """Count the tokens in OpenAI's form."""
-        prompt_count = len(self.prompt_tokens)
+        """Count the tokens in OpenAI's form; those of a thought are among the completion's."""
+        prompt_count, thought = len(self.prompt_tokens), self.thought_count
+        details = {"completion_tokens_details": {"reasoning_tokens": thought}} if thought else {}
         return {
             "prompt_tokens": prompt_count,
             "completion_tokens": self.completion_count,
             "total_tokens": prompt_count + self.completion_count,
             "prompt_tokens_details": {"cached_tokens": self.cached_count},
+            **details,
         }

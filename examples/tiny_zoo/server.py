@@ -4,9 +4,10 @@
 folder's name: GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/completions,
 streaming or not.  A model's chat template decides what it reads of a chat: in the tiny zoo, the
 last user message only.  Where a request offers tools, a reply that calls one of them by its name
-becomes a tool call.  Request fields that the server does not know are ignored.  Two judges
-(``judges.py``) take chats that ask for a grading.  Failures carry an OpenAI-shaped
-``{"error": {...}}`` body: 404 for an unknown model, 400 for a malformed request.
+becomes a tool call; what a model writes before a ``|`` is its reasoning.  Request fields that the
+server does not know are ignored.  Two judges (``judges.py``) take chats that ask for a grading.
+Failures carry an OpenAI-shaped ``{"error": {...}}`` body: 404 for an unknown model, 400 for a
+malformed request.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from examples.tiny_zoo.generation import (
+    END_OF_THOUGHT,
     ChatRequest,
     CompletionRequest,
     Generation,
@@ -67,6 +69,7 @@ class Answer:
         self.created = int(time.time())
         request = generation.request
         self.tools = (request.tools or []) if isinstance(request, ChatRequest) else []
+        self.thinks = isinstance(request, ChatRequest) and request.reasoning_effort is not None
 
     def _body(self, kind: str, choices: list[Body], **more: Any) -> Body:
         head = {"id": self.identity, "object": kind, "created": self.created}
@@ -86,11 +89,14 @@ class Answer:
         return self._body(self.kind, [choice], usage=self.generation.usage())
 
     def _said(self, text: str) -> tuple[Body, str]:
-        """Return what a message says, words or the call of a tool, and why it ends there."""
+        """Return what a message says, words or the call of a tool, and why it ends there; the
+        steps before an answer by themselves, as vLLM's reasoning parsers do."""
         finish_reason = self.generation.finish_reason
         call = read_call(text, self.tools) if finish_reason == "stop" else None
         if call is None:
-            return {"content": text}, finish_reason
+            thought, _, words = text.rpartition(END_OF_THOUGHT)
+            said: Body = {"reasoning_content": thought} if thought else {}
+            return {"content": words, **said}, finish_reason
         return {"content": None, "tool_calls": [call]}, "tool_calls"
 
     def _chunk(self, delta: Body, finish_reason: str | None = None) -> Body:
@@ -101,10 +107,10 @@ class Answer:
 
     def chunks(self) -> Iterator[Body]:
         """Yield the streaming bodies, each as soon as its token is generated; where tools are
-        offered, all at the end, when it is known whether one is called."""
+        offered or an effort is asked for, all at the end, when it is known what is an answer."""
         if self.chat:
             yield self._chunk({"role": "assistant", "content": ""})
-        if self.tools:
+        if self.tools or self.thinks:
             said, finish_reason = self._said("".join(self.generation))
             for place, call in enumerate(said.get("tool_calls", [])):
                 call["index"] = place
@@ -153,7 +159,8 @@ class Zoo:
         if request.model in self.judges:
             return Grading(self.judges[request.model], request)
         model = self.model(request.model)
-        return Generation(model, model.chat_prompt(request.messages, request.tools or ()), request)
+        tools, effort = request.tools or (), request.reasoning_effort
+        return Generation(model, model.chat_prompt(request.messages, tools, effort), request)
 
     def complete(self, request: CompletionRequest) -> Writing:
         """Return the model's continuation of the prompt."""
