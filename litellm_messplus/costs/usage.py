@@ -129,6 +129,15 @@ class Durations:
         below = bisect_right(rest, math.log(limit) - elasticity * math.log(max(length, 1e-9)))
         return (len(rest) - below + UNKNOWN * usual) / (len(rest) + UNKNOWN)
 
+    def tail(self, length: float, share: float) -> float:
+        """Predict the seconds that at most a ``share`` of such calls exceeds; 0 if no call is
+        known."""
+        elasticity, rest = self._fit()
+        if not rest:
+            return 0.0
+        at = rest[len(rest) - 1 - int(share * len(rest))]
+        return math.exp(at + elasticity * math.log(max(length, 1e-9)))
+
     def late_of_many(self, lengths: Vector, limit: float, usual: float) -> Vector:
         """Predict the same of several calls."""
         elasticity, rest = self._fit()

@@ -56,6 +56,27 @@ def test_the_newest_calls_alone_are_kept_so_a_model_that_became_faster_is_found_
     assert found.late(1.0, 2.0, USUAL) < 0.01
 
 
+SECONDS = st.floats(0.01, 1000.0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 10.0), SECONDS), min_size=1, max_size=60), st.floats(0.1, 10)
+)
+def test_the_tail_is_the_shortest_limit_that_few_enough_calls_exceed(
+    calls: list[tuple[float, float]], length: float
+) -> None:
+    durations, share = Durations(), 0.05
+    for each in calls:
+        durations.add(*each)
+    tail = durations.tail(length, share)
+    assert durations.late(length, tail * 1.000001, share) <= share + 1e-12
+    assert durations.late(length, tail * 0.999999, share) > share
+
+
+def test_a_candidate_without_calls_is_not_known_to_be_slow() -> None:
+    assert Durations().tail(1.0, 0.05) == 0.0
+
+
 def test_many_requests_at_once_are_told_the_same_as_one() -> None:
     random, found = Random(1), Durations()
     for _ in range(KEPT):

@@ -261,11 +261,13 @@ async def test_a_deadline_gates_those_that_took_longer(tmp_path: Path) -> None:
             asked = await worker.ask()
             await worker.answers(asked, name, endTime=1.0 + seconds)
         await worker.settled()
-        for deadline in ("2", "10"):
+        for deadline in ("2", "10", "0.01"):
             given = by_header(deadline_seconds=deadline)
             await worker.ask(metadata={"user_api_key_hash": "k", **given})
+        assert worker.counters == {"asked_unmet": 1}
         await worker.settled()
 
-    *_, soon, late = await written(tmp_path, requests)
+    *_, soon, late, never = await written(tmp_path, requests)
     assert (soon.chosen, soon.gated_by, soon.eligible) == (SMALL, ["deadline_seconds"], [SMALL])
     assert late.eligible is None
+    assert (never.chosen, never.eligible) == (SMALL, [SMALL])

@@ -62,14 +62,12 @@ def kept_within(
     kept, why = question.candidates, list[str]()
     if not limits:
         return kept, ()
-    for name, expected, most in _expected(engine, question, limits):
-        own = {candidate: expected[candidate] for candidate in kept}
+    for name, expected in _expected(engine, question, limits).items():
+        own, most = {candidate: expected[candidate] for candidate in kept}, limits[name]
         if min(own.values()) > most:
             counters.add("asked_unmet")
             if engine.zoo.settings.unmet == "refuse":
-                raise RefusedError(
-                    f"{name}: given {limits[name]:g}; no model is expected to keep it"
-                )
+                raise RefusedError(f"{name}: given {most:g}; no model is expected to keep it")
         able = within(own, most)
         if len(able) < len(kept):
             kept, why = tuple(each for each in kept if each in able), [*why, name]
@@ -78,15 +76,15 @@ def kept_within(
 
 def _expected(
     engine: Engine, question: Question, limits: Mapping[str, float]
-) -> Iterator[tuple[str, dict[str, float], float]]:
-    """Yield each limit with what is expected of each candidate, and the most that it may be: a
-    cost, or a probability to be late."""
+) -> dict[str, dict[str, float]]:
+    """Return what is expected of each candidate, by limit: its cost, or the seconds that few of its
+    calls exceed."""
     everyone, durations = engine.situation(question).everyone, engine.state.durations
-    if (deadline := limits.get(DEADLINE)) is not None:
-        late = {
-            each.candidate: durations[each.candidate].late(each.length, deadline, LATE_SHARE)
+    found = {
+        DEADLINE: {
+            each.candidate: durations[each.candidate].tail(each.length, LATE_SHARE)
             for each in everyone
-        }
-        yield DEADLINE, late, LATE_SHARE
-    if (most := limits.get(MAX_COST)) is not None:
-        yield MAX_COST, {each.candidate: each.cost for each in everyone}, most
+        },
+        MAX_COST: {each.candidate: each.cost for each in everyone},
+    }
+    return {name: found[name] for name in found if name in limits}
