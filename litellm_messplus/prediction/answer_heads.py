@@ -82,8 +82,8 @@ class Spread(NamedTuple):
 
 
 class Usual:
-    """The usual look of each model's answers, given the log-odds that the prompt predicts: a line
-    per number, and the deviation from it."""
+    """The usual look of each model's answers, given the log-odds that the prompt predicts above
+    those of the model's rate: a line per number, and the deviation from it."""
 
     def __init__(self, models: int) -> None:
         self.moments = np.tile(np.eye(2) * USUAL_PRIOR, (models, 1, 1))
@@ -93,16 +93,16 @@ class Usual:
         self.lines = np.zeros((models, 2, COUNT))
         self.ramps = np.zeros((models, 2 * COUNT))
 
-    def difference(self, model: int, answer: Array, odds: Array) -> Array:
+    def difference(self, model: int, answer: Array, above: Array) -> Array:
         """Return the difference of answers' numbers, shape (..., numbers), from the usual, in
-        deviations; ``odds`` have shape (..., 1)."""
+        deviations; ``above`` has shape (..., 1)."""
         constant, slope = self.lines[model]
-        found = (answer - constant - odds * slope) / np.sqrt(self.variance[model] + 0.01)
+        found = (answer - constant - above * slope) / np.sqrt(self.variance[model] + 0.01)
         return np.asarray(np.minimum(np.maximum(found, -FARTHEST), FARTHEST))
 
-    def add(self, model: int, answer: AnswerSurface, odds: float) -> None:
+    def add(self, model: int, answer: AnswerSurface, above: float) -> None:
         """Count an answer, whether it is judged or not."""
-        basis = np.array([1.0, odds])
+        basis = np.array([1.0, above])
         missed = answer - basis @ self.lines[model]
         keep = 1.0 - 1.0 / USUAL_MEMORY
         self.moments[model] = keep * self.moments[model] + np.outer(basis, basis)
@@ -131,21 +131,23 @@ class AnswerHeads:
         self.missed = np.zeros((2, 2))
         self._weigh()
 
-    def shift(self, model: int, answer: AnswerSurface, odds: float) -> float:
-        """Predict the shift in log-odds that an answer shows; ``odds`` are those that its prompt
-        predicts."""
-        return float(self._weights[model] @ self._row(model, answer, odds))
+    def shift(self, model: int, answer: AnswerSurface, above: float) -> float:
+        """Predict the shift in log-odds that an answer shows; ``above`` are the log-odds that its
+        prompt predicts, less those of the model's rate."""
+        return float(self._weights[model] @ self._row(model, answer, above))
 
-    def saw(self, model: int, answer: AnswerSurface, odds: float) -> None:
+    def saw(self, model: int, answer: AnswerSurface, above: float) -> None:
         """Learn what answers look like from any of them, judged or not."""
-        found = self.usual.difference(model, answer, np.array([odds]))
-        self.recent[model, self.read[model] % KEPT] = (*found, odds)
+        found = self.usual.difference(model, answer, np.array([above]))
+        self.recent[model, self.read[model] % KEPT] = (*found, above)
         self.read[model] += 1
-        self.usual.add(model, answer, odds)
+        self.usual.add(model, answer, above)
 
-    def learn(self, model: int, answer: AnswerSurface, odds: float, label: Label) -> None:
-        """Learn a label of an answer."""
-        row = self._row(model, answer, odds)
+    def learn(
+        self, model: int, answer: AnswerSurface, odds: float, above: float, label: Label
+    ) -> None:
+        """Learn a label of an answer; ``odds`` are all that its prompt predicts."""
+        row = self._row(model, answer, above)
         own = self.own[model]
         says = np.array([float(self.shared.mean @ row), float(own.mean @ row)])
         self.trust.charge(odds, says, label)
@@ -156,10 +158,10 @@ class AnswerHeads:
             observe(parts, label.residual(guess), information)
         self._weigh()
 
-    def revise(self, model: int, answer: AnswerSurface, odds: float, difference: float) -> None:
+    def revise(self, model: int, answer: AnswerSurface, above: float, difference: float) -> None:
         """Learn a second verdict; ``difference`` is its residual minus that of the one it
         replaces. The experts' charges stay."""
-        row = self._row(model, answer, odds)
+        row = self._row(model, answer, above)
         correct([Observed(self.shared, row), Observed(self.own[model], row)], difference)
         self._weigh()
 
@@ -272,14 +274,15 @@ class AnswerHeads:
         shared, own = self.trust.of_heads.tolist()
         self._weights = [shared * self.shared.mean + own * each.mean for each in self.own]
 
-    def _row(self, model: int, answer: AnswerSurface, odds: float) -> Vector:
-        at = np.array([odds])
+    def _row(self, model: int, answer: AnswerSurface, above: float) -> Vector:
+        at = np.array([above])
         return self._rows(model, self.usual.difference(model, answer, at), at)
 
-    def _rows(self, model: int, found: Array, odds: Array) -> Vector:
+    def _rows(self, model: int, found: Array, above: Array) -> Vector:
         """Return the heads' input, shape (..., WIDTH): the differences ``found`` from the usual,
-        their product with the prompt's log-odds, and a ramp either way, from its usual height."""
-        at = np.minimum(np.maximum(odds, -LOGIT), LOGIT) / LOGIT
+        their product with the prompt's log-odds ``above`` the rate's, and a ramp either way, from
+        its usual height."""
+        at = np.minimum(np.maximum(above, -LOGIT), LOGIT) / LOGIT
         ramps = _ramps(found) - self.usual.ramps[model]
         return np.concatenate((found, at * found, ramps), axis=-1, dtype=np.float32)
 

@@ -101,9 +101,15 @@ class Predictor:
         before = self._before(self.index[candidate], prompt, seen)
         if seen.answer is None:
             return before, before
-        odds = log_odds(before)
-        shift = self.answers.shift(self.index[candidate], seen.answer, odds)
+        place, odds = self.index[candidate], log_odds(before)
+        shift = self.answers.shift(place, seen.answer, self._above(place, odds))
         return before, (before if shift == 0.0 else within(logistic(odds + shift)))
+
+    def _above(self, place: int, odds: float) -> float:
+        """Return the log-odds of a prompt less those of the candidate's rate: answers are compared
+        with usual ones by the prompt alone, since the rate of a model that seems to have changed
+        moves at once, and all of its answers would look unusual."""
+        return odds - log_odds(self.rate[place])
 
     def _before(self, place: int, prompt: Prompt, seen: Seen) -> float:
         """Predict without a candidate's own answer, but with the one that was seen before it."""
@@ -118,7 +124,8 @@ class Predictor:
     def read(self, candidate: str, prompt: Prompt, answer: AnswerSurface) -> None:
         """Learn what a candidate's answers look like from one that ended, judged or not."""
         place = self.index[candidate]
-        self.answers.saw(place, answer, log_odds(self.satisfaction(prompt)[place]))
+        odds = log_odds(self.satisfaction(prompt)[place])
+        self.answers.saw(place, answer, self._above(place, odds))
 
     def replaced(self, candidate: str, prompt: Prompt, answer: AnswerSurface, share: float) -> None:
         """Learn from an answer that the user did not get what it showed itself: the kept ones are
@@ -149,7 +156,8 @@ class Predictor:
             self._compare(place, prompt, label, seen)
             self.answers.judged(seen.turn, Label(label.value - guess, label.weight))
             if seen.answer is not None:
-                self.answers.learn(place, seen.answer, log_odds(before), label)
+                odds = log_odds(before)
+                self.answers.learn(place, seen.answer, odds, self._above(place, odds), label)
         if prompt.is_read:
             base = self._bases[place]
             if seen.before is not None:
@@ -196,7 +204,7 @@ class Predictor:
         if answer is not None:
             before, guess = self.shown(candidate, prompt, Seen(answer))
             difference = label.residual(guess) - previous.residual(guess)
-            self.answers.revise(place, answer, log_odds(before), difference)
+            self.answers.revise(place, answer, self._above(place, log_odds(before)), difference)
         mark = self._marks.get(call_id)
         if mark is not None:
             self.means[place].revise(mark.faded, mark.less(previous), mark.less(label))

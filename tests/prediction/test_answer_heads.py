@@ -15,7 +15,10 @@ from litellm_messplus.prediction.answer_heads import (
     moved,
 )
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.trust import logistic
+from litellm_messplus.prediction.predictor import Predictor, Seen
+from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.prediction.trust import log_odds, logistic
+from tests.support.builders import SMALL, pair
 
 SHORT = ANSWER_NUMBERS.index("characters")
 chances = st.floats(0.0, 1.0)
@@ -34,10 +37,34 @@ def taught(labels: int, shown: float, seed: int = 0) -> AnswerHeads:
     for number in range(labels):
         label = float(draws.random() < 0.7)
         read = answer(5.0 + shown * label + draws.standard_normal())
-        heads.learn(number % 2, read, 0.85, Label(label))
-        heads.saw(number % 2, read, 0.85)
+        heads.learn(number % 2, read, 0.85, 0.0, Label(label))
+        heads.saw(number % 2, read, 0.0)
     heads.settle()
     return heads
+
+
+def test_answers_look_as_usual_after_their_models_rate_starts_again() -> None:
+    """A false alarm sets a rate too low. If good answers then looked unusually good, the labels
+    would be credited to their look, and the rate would stay low."""
+    predictor, draws = Predictor((SMALL,), 2), np.random.default_rng(0)
+    for number in range(600):
+        hard = float(draws.standard_normal())
+        prompt, label = Prompt(pair(hard, 0.0)), float(draws.random() < logistic(1.0 - 1.5 * hard))
+        seen = answer(5.0 - 2.0 * hard + label + 0.3 * draws.standard_normal())
+        predictor.read(SMALL, prompt, seen)
+        predictor.learn(SMALL, f"{number}.0", str(number), prompt, Label(label), Seen(seen))
+
+    def shift(number: float) -> float:
+        before, after = predictor.shown(SMALL, Prompt(pair(0.0, 0.0)), Seen(answer(number)))
+        return log_odds(after) - log_odds(before)
+
+    usual, good = shift(6.0), shift(7.0)
+    assert good > usual + 0.2
+    predictor.means[0].restart(20.0, 2.0)
+    predictor.learn(SMALL, "again.0", "again", Prompt(pair(0.0, 0.0)), Label(0.0))
+    assert predictor.rate[0] < 0.3
+    assert shift(6.0) == pytest.approx(usual, abs=0.1)
+    assert shift(7.0) == pytest.approx(good, abs=0.1)
 
 
 @given(st.integers(0, 1), st.floats(-100.0, 100.0), st.floats(-4.6, 4.6))
@@ -54,7 +81,7 @@ def test_before_any_label_an_answer_shows_exactly_nothing(
 def test_a_number_that_goes_with_the_labels_is_believed() -> None:
     heads = taught(600, shown=1.5)
     assert heads.trust.of_heads[0] > 0.9
-    good, bad = (logistic(0.85 + heads.shift(0, answer(n), 0.85)) for n in (7.0, 4.0))
+    good, bad = (logistic(0.85 + heads.shift(0, answer(n), 0.0)) for n in (7.0, 4.0))
     assert good > 0.85
     assert bad < 0.5
     assert heads.spread.scores[0, 0] < -0.3 < 0.3 < heads.spread.scores[0, -1]
@@ -64,7 +91,7 @@ def test_noise_is_hardly_believed() -> None:
     shares = [taught(1500, shown=0.0, seed=seed).trust.of_heads.sum() for seed in range(5)]
     assert np.mean(shares) < 0.5
     shifts = [
-        abs(taught(1500, shown=0.0, seed=seed).shift(0, answer(7.0), 0.85)) for seed in range(5)
+        abs(taught(1500, shown=0.0, seed=seed).shift(0, answer(7.0), 0.0)) for seed in range(5)
     ]
     assert np.mean(shifts) < 0.1
 
@@ -121,7 +148,7 @@ def test_a_saved_state_continues_bit_for_bit() -> None:
     heads, copy = taught(100, shown=1.0), AnswerHeads(2)
     copy.load(heads.arrays())
     for each in (heads, copy):
-        each.learn(1, answer(3.0), 0.1, Label(1.0))
+        each.learn(1, answer(3.0), 0.1, 0.1, Label(1.0))
         each.revise(1, answer(3.0), 0.1, -0.5)
         each.judged(Turn.SECOND, Label(0.3))
         each.settle()
