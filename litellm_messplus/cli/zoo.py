@@ -81,12 +81,15 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
     if found["is_returned"]:
         last = next((each["mode"] for each in found["history"][1:]), "canary")
         yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
+    told = []
     if found["forecast"]:
-        yield f"  forecast of routing: {_forecast(found['forecast'])}"
+        told.append(f"forecast of routing: {_forecast(found['forecast'])}")
     if found["second_answers"]:
         from litellm_messplus.status.second_answers import SecondAnswers
 
-        yield f"  {SecondAnswers(**found['second_answers']).words}"
+        told.append(SecondAnswers(**found["second_answers"]).words)
+    if told:
+        yield f"  {'; '.join(told)}"
     for each in found["history"][:1]:
         yield from _held(each, "  forecast at the switch", "  routed since")
     for each in found["history"][1:]:
