@@ -14,7 +14,7 @@ from sqlalchemy import Table, select
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.serving import router
+from litellm_messplus.serving import router, shared_counters
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
@@ -78,12 +78,13 @@ async def running(
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
     plugin.parts.line_log.begin(await read_conversation_key(database))
     plugin.start()
-    try:
-        with pytest.MonkeyPatch.context() as numbered:
-            numbered.setattr(router, "new_id", lambda: f"{next(NUMBERS[folder]):032x}")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(router, "new_id", lambda: f"{next(NUMBERS[folder]):032x}")
+        patched.setattr(shared_counters, "ANSWER_SECONDS", PATIENT)  # a busy machine takes longer
+        try:
             yield plugin
-    finally:  # else the connections of a test that fails fail others
-        await plugin.close()
+        finally:  # else the connections of a test that fails fail others
+            await plugin.close()
 
 
 def call(call_id: str, call_type: str = "acompletion", **kwargs: Any) -> dict[str, Any]:
