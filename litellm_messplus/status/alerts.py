@@ -224,6 +224,7 @@ class AlertLog:
         return line
 
     def _recover(self, alert: Alert) -> str:
-        line = f"alert {alert.kind} ({alert.subject}) is over"
+        whose = alert.subject if alert.candidate is None else f"{alert.subject}, {alert.candidate}"
+        line = f"alert {alert.kind} ({whose}) is over"
         logger.info("%s", line)
         return line

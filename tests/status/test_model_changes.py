@@ -122,7 +122,8 @@ def test_a_second_model_that_changes_on_the_same_day_has_a_line_of_its_own_in_th
     (second,) = log.update(change_alerts([CHANGE, other]))
     assert (CHANGE.words in first, other.words in second) == (True, True)
     assert log.update(change_alerts([replace(CHANGE, after=0.4), other])) == []
-    assert len(log.update(change_alerts([other]))) == 1
+    (over,) = log.update(change_alerts([other]))
+    assert over == f"alert model_changed ({CHANGE.zoo}, {CHANGE.candidate}) is over"
 
 
 def test_a_change_found_on_another_day_is_told_with_its_date() -> None:
