@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from litellm_messplus.conformance.encoders import FakeEncoder, check_encoder
     from litellm_messplus.conformance.heads import check_head
+    from litellm_messplus.conformance.scores import check_score
     from litellm_messplus.energy.meter import Meter, Reading, Window, reading
     from litellm_messplus.labels.checks.check import Check, Score
     from litellm_messplus.labels.source import Answer, AnsweredCall
@@ -52,6 +53,7 @@ __all__ = [
     "Window",
     "check_encoder",
     "check_head",
+    "check_score",
     "read_file",
     "reading",
     "shortened",
@@ -80,6 +82,7 @@ _HOME_OF = {
     "Window": "litellm_messplus.energy.meter",
     "check_encoder": "litellm_messplus.conformance.encoders",
     "check_head": "litellm_messplus.conformance.heads",
+    "check_score": "litellm_messplus.conformance.scores",
     "read_file": "litellm_messplus.replay.files",
     "reading": "litellm_messplus.energy.meter",
     "shortened": "litellm_messplus.prediction.encoder",

@@ -1,1 +1,1 @@
-"""Conformance checks for every encoder and every head, yours and ours (after river's)."""
+"""Conformance checks for every encoder, head and score, yours and ours (after river's)."""

@@ -7,6 +7,7 @@ counted in the first and the last characters, in less than 0.1 ms for an answer 
 
 import json
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -60,13 +61,15 @@ LONGEST, LEAST = 4000, 20.0
 """Tokens read of a longer answer, and the lowest log-probability, in nats below 0."""
 UNLIKELY = -2.3
 """Log-probability below which a token is unlikely: one in ten."""
+SCORE_SECONDS = 1.0
+"""Longest time for a score of one's own: a client may wait for it."""
 
 
 class Answer(NamedTuple):
     """An answer as a client gets it: its text, the number of its tool calls, and whether it ended
     only because it reached the longest length allowed. ``characters`` is the length of the whole
     text if ``text`` is only its beginning and end. ``log_probabilities`` are those of its tokens,
-    if the endpoint gives them, and ``score`` is a score of one's own."""
+    if the endpoint gives them, and ``score`` is a score of one's own, 0 if it says nothing."""
 
     text: str
     tools: int = 0
@@ -108,6 +111,24 @@ def read_answer(answer: Answer) -> AnswerSurface:
     surface = np.concatenate((np.log2(1.0 + np.array(counts)), shares)).astype(np.float32)
     surface.flags.writeable = False
     return surface
+
+
+def as_score(found: object) -> float:
+    """Return a score. Raises TypeError or ValueError for what is none."""
+    if isinstance(found, bool) or not isinstance(found, Real):
+        raise TypeError(f"returned a {type(found).__name__}, not a score or None")
+    value = float(found)
+    if not -1.0 <= value <= 1.0:  # nor a NaN
+        raise ValueError("returned a number that is not from -1 to 1")
+    return value
+
+
+def with_score(surface: AnswerSurface, score: float) -> AnswerSurface:
+    """Return the numbers of an answer with a score of one's own."""
+    found = surface.copy()
+    found[ANSWER_NUMBERS.index(OWN_SCORE)] = score
+    found.flags.writeable = False
+    return found
 
 
 def _likelihood(tokens: Sequence[float]) -> tuple[float, float, float]:

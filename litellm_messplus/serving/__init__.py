@@ -21,6 +21,7 @@ explorer          calls to other candidates, in the background and unseen
 repeating         a request repeated to another candidate, and the end of that call
 ends              a call has ended: its record, and everyone who is informed of it
 labelling         the ended call is shown to the sources of labels
+scores            what the operator's function, or the checks, say of an answer
 energy_service    the joules of ended calls, where they are measured
 http              the routes and headers of our own
 feedback          the request that an id means, and what clients say of it, made durable
@@ -42,6 +43,6 @@ and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, before, decided, encoders,
     holding, deciding, feedback, journal, metrics, explorer, visibility
-answered: plugin, ends, open_requests, deployments, surfaces, energy_service, journal,
+answered: plugin, ends, open_requests, deployments, surfaces, scores, energy_service, journal,
     metrics, holding
 """

@@ -50,6 +50,7 @@ from litellm_messplus.serving.page import Page
 from litellm_messplus.serving.reading import RequestReader
 from litellm_messplus.serving.retention import Retention
 from litellm_messplus.serving.router import Listeners, RequestRouter
+from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.second import SecondAnswers
 from litellm_messplus.serving.shared_counters import SharedCounters, readiness
 from litellm_messplus.serving.visibility import Visibility
@@ -123,6 +124,7 @@ class Parts:
         self._buyers = Buyers(settings, self._judges.of_zoo, database, counters)
         self._writer.also(self._buyers.found)
         self._desk = keep(build_label_desk(settings, report, counters, self._judges.of_zoo))
+        self._scores = AnswerScores(settings.zoos, self._desk, counters)
         closings.then(flush_log_events, "LiteLLM's log events")
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         self._holds = Holds(engines, index, counters)
@@ -183,7 +185,7 @@ class Parts:
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         meter = Meter(Zoos(self.engines), index.prices, self.counters)
-        listening = (self.journal, self._energy, self._desk, self.gates, self._holds)
+        listening = (self.journal, self._energy, self._desk, self.gates, self._holds, self._scores)
         return CallSink(meter, *listening, self.counters)
 
     def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:

@@ -42,6 +42,7 @@ from litellm_messplus.serving.open_requests import (
     OpenRequest,
     OpenRequests,
 )
+from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.answers import plain_response_id
 from litellm_messplus.serving.surfaces.surface import SURFACES
@@ -115,8 +116,10 @@ class CallSink:
         desk: LabelDesk,
         gates: Gates,
         holds: Holds,
+        scores: AnswerScores,
         counters: Counters,
     ) -> None:
+        self.scores = scores
         self._counters = counters
         self._holds = holds
         self._meter = meter
@@ -128,7 +131,7 @@ class CallSink:
     def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
         """Notify all parts and return the logged record. ``asked`` is None if no source judges."""
         factor = self._energy.price_factor(end.author.deployment_id or "")
-        call = call_record(record, end, self._meter, factor, self.looks(record, end))
+        call = call_record(record, end, self._meter, factor, self._looks(record, end))
         self._journal.write(call)
         self._energy.ended(record.zoo, call)
         if end.said is not None and not end.said.is_cache_hit:
@@ -140,7 +143,15 @@ class CallSink:
             self._desk.ended(judged_call(asked, record, call, response))
         return call
 
-    def looks(self, record: RequestRecord, end: CallEnd) -> AnswerSurface | None:
+    async def read(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallEnd:
+        """Return the end of a call with what its answer looks like, and the score of its zoo."""
+        if end.said is None:
+            return end
+        surface, looks = SURFACES[record.asker.call_type], self._looks(record, end)
+        looks = await self.scores.scored(asked, surface, end.said.response, looks)
+        return replace(end, looks=looks)
+
+    def _looks(self, record: RequestRecord, end: CallEnd) -> AnswerSurface | None:
         """Read what a new answer looks like; None if that fails, which is counted."""
         said = end.said
         if end.looks is not None:
@@ -264,6 +275,9 @@ class ServedCalls:
         opened.ensure_logged()
         end = answered_end(opened, payload, response, author)
         if opened.first is None:
+            if self._sink.scores.is_on(opened.record.zoo) and not opened.is_scored:
+                end = replace(end, looks=opened.looks)
+                opened.looks = (await self._sink.read(opened.record, opened.asked, end)).looks
             self._answered(opened, end)
         else:  # it may still be replaced
             opened.waiting = partial(self._answered, opened, end)

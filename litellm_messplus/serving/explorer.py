@@ -81,4 +81,5 @@ class Explorer:
             end = own.failed(error, time.perf_counter() - started)
         else:
             end = own.answered(response, time.perf_counter() - started)
+            end = await self._sink.read(record, asked, end)
         self._sink.ended(record, asked, replace(end, needs=opened.needs))

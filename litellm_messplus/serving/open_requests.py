@@ -123,7 +123,8 @@ class OpenRequest:
     what serves it, None if the router chooses. ``first`` is set until it is known whether its
     answer is replaced, ``reading`` if that was read, and ``second`` if it was replaced; ``waiting``
     records its end once that is known. ``looks`` is the surface of its answer, if that was read
-    before the log event. ``secret`` is never shown to a client."""
+    before the log event; it ``is_scored`` if a score of one's own was asked for then. ``secret`` is
+    never shown to a client."""
 
     record: RequestRecord
     ranking: tuple[str, ...]
@@ -142,6 +143,7 @@ class OpenRequest:
     first: First | None = None
     reading: Reading | None = None
     looks: AnswerSurface | None = None
+    is_scored: bool = False
     second: Second | None = None
     waiting: Callable[[], None] | None = None
     secret: str = field(default_factory=new_id)

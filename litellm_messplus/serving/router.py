@@ -65,8 +65,8 @@ class Listeners:
         request: IncomingRequest,
         called: Sequence[str],
     ) -> None:
-        """Log a decision, keep the request for the sources of labels of its zoo, and begin the
-        calls to the candidates that no user sees."""
+        """Log a decision, keep the request for the sources of labels and the score of its zoo, and
+        begin the calls to the candidates that no user sees."""
         if self.desk.is_watched(record.zoo):
             opened.asked = judged_request(record, request)
         self.journal.write(record)

@@ -77,7 +77,12 @@ class SecondAnswers:
             return None
         try:
             surface = SURFACES[opened.record.asker.call_type]
-            reading = self._read(opened, first, surface, data, response)
+            if answers.is_repeated(data, response):
+                return None
+            looks = surface.looks(response) if opened.looks is None else opened.looks
+            opened.looks = await self._sink.scores.scored(opened.asked, surface, response, looks)
+            opened.is_scored = True
+            reading = self._read(opened, first, surface, response)
             opened.reading = reading
             if reading is None or reading.goes_on_to is None:
                 return None
@@ -90,18 +95,16 @@ class SecondAnswers:
         opened: OpenRequest,
         first: First,
         surface: Surface,
-        data: Mapping[str, Any],
         response: object,
     ) -> Reading | None:
-        """Read the answer; None for one that is not new, that calls a tool, or that another
-        candidate gave than the chosen one."""
-        if answers.is_repeated(data, response) or surface.said(response).tool_calls:
+        """Read the answer; None for one that calls a tool, or that another candidate gave than the
+        chosen one."""
+        if opened.looks is None or surface.said(response).tool_calls:
             return None
         deployment = hidden_params(response).get("model_id")
         if self._index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
             return None
-        looks = surface.looks(response) if opened.looks is None else opened.looks
-        return first.engine.reads(first.question, first.choice, looks)
+        return first.engine.reads(first.question, first.choice, opened.looks)
 
     async def _ask(
         self, opened: OpenRequest, first: First, surface: Surface, candidate: str
@@ -126,8 +129,7 @@ class SecondAnswers:
             return None
         end = call.answered(response, time.perf_counter() - started)
         end = replace(end, needs=opened.needs, place=opened.place)
-        looks = self._sink.looks(opened.record, end)
-        self._replace(opened, first, replace(end, looks=looks))
+        self._replace(opened, first, await self._sink.read(opened.record, opened.asked, end))
         return response
 
     def _replace(self, opened: OpenRequest, first: First, end: CallEnd) -> None:

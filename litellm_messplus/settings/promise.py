@@ -93,7 +93,7 @@ READ_BY: Mapping[PolicyName, frozenset[str]] = {
     "adaptive": frozenset(
         (
             *("confidence", "p95_seconds", "budget_per_day", "response_bias", "label_noise"),
-            *("second_answer", "answer_logprobs"),
+            *("second_answer", "answer_logprobs", "answer_score"),
         )
     ),
     "paper": frozenset(("V", "c", "learning_rate", "momentum", "weight_decay")),

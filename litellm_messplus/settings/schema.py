@@ -29,6 +29,7 @@ from litellm_messplus.settings.serving import (
     ModeName,
     RetentionSettings,
     Rules,
+    ScoreName,
     TeamModels,
     Unit,
     WantsLogprobs,
@@ -121,6 +122,7 @@ class ZooSettings(Promise):
     )
     second_answer: MayReplace = SecondAnswer.OFF
     answer_logprobs: WantsLogprobs = False
+    answer_score: ScoreName = None
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
         description="Sources of labels in addition to the users' feedback, and which count. `auto` "

@@ -43,6 +43,17 @@ WantsLogprobs = Annotated[
         "that did not ask for them does not get them.",
     ),
 ]
+BY_CHECKS = "checks"
+ScoreName = Annotated[
+    str | None,
+    Field(
+        pattern=rf"^({BY_CHECKS}|[\w.]+:[\w.]+)$",
+        description="Under `adaptive`: a [score of your own](answers.md#a-score-of-your-own) of "
+        "each answer, one more number that answers are read by: a function, or `checks` for what "
+        "`labels.checks` say of it.",
+        json_schema_extra=cells(allowed="`package.module:function`, or `checks`", default="none"),
+    ),
+]
 Holdout = Annotated[float, Field(ge=0.0, le=0.5)]
 
 

@@ -37,6 +37,7 @@ PUBLIC = [
     "Window",
     "check_encoder",
     "check_head",
+    "check_score",
     "read_file",
     "reading",
     "shortened",

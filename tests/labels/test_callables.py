@@ -131,7 +131,7 @@ async def test_one_that_hangs_takes_a_bounded_number_of_threads() -> None:
 
     gate.set()  # it hangs no more, and is asked again
     for _ in range(THREADS):
-        await check._threads.acquire()
+        await check._function._threads.acquire()
 
 
 async def test_an_async_one_that_hangs_is_cancelled() -> None:

@@ -47,14 +47,11 @@ class Check(Protocol):
 THREADS = 8
 """Most threads per function. One that hangs keeps its thread: it cannot be ended from outside."""
 
-Judge = Callable[[AnsweredCall], Any]
 
+class LimitedFunction:
+    """A function of the operator, called within a time limit. Sync ones run in a thread."""
 
-class CallableCheck:
-    """A check by a function of an `AnsweredCall` with an answer. Sync ones run in a thread."""
-
-    def __init__(self, name: str, function: Judge, timeout_seconds: float) -> None:
-        self.name = name
+    def __init__(self, function: Callable[..., Any], timeout_seconds: float) -> None:
         self._function = function
         self._timeout_seconds = timeout_seconds
         self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
@@ -62,40 +59,49 @@ class CallableCheck:
         )
         self._threads = asyncio.Semaphore(THREADS)
 
-    async def check(self, call: AnsweredCall) -> Score | None:
-        """Call the function. Raises its exceptions, CheckTimeoutError when its time is up, and
-        TypeError or ValueError for an invalid score."""
-        if call.answer is None:
-            return None
+    async def __call__(self, *given: Any) -> Any:
+        """Call the function. Raises its exceptions, and CheckTimeoutError when its time is up."""
         try:
             async with asyncio.timeout(self._timeout_seconds) as limit:
-                found = await self._called(call)
+                found = self._function(*given) if self._is_async else await self._in_thread(given)
+                return await found if inspect.isawaitable(found) else found
         except TimeoutError:
             if not limit.expired():  # the function's own
                 raise
             raise CheckTimeoutError(f"took over {self._timeout_seconds} s") from None
         except SystemExit as error:  # which would end the proxy
             raise RuntimeError("a check is not to end the process") from error
-        return None if found is None else Score(_score(found))
 
-    async def _called(self, call: AnsweredCall) -> Any:
-        found = self._function(call) if self._is_async else await self._in_thread(call)
-        return await found if inspect.isawaitable(found) else found
-
-    async def _in_thread(self, call: AnsweredCall) -> Any:
+    async def _in_thread(self, given: tuple[Any, ...]) -> Any:
         """Call it in a thread of its own, for which the end of the process does not wait."""
         await self._threads.acquire()
         loop = asyncio.get_running_loop()
         ended: Future[Any] = Future()
         ended.set_running_or_notify_cancel()
         ended.add_done_callback(lambda _: _call_in(loop, self._threads.release))
-        Thread(target=_run, args=(self._function, call, ended), daemon=True).start()
+        Thread(target=_run, args=(self._function, given, ended), daemon=True).start()
         return await asyncio.wrap_future(ended)
 
 
-def _run(function: Judge, call: AnsweredCall, ended: Future[Any]) -> None:
+class CallableCheck:
+    """A check by a function of an `AnsweredCall` with an answer."""
+
+    def __init__(
+        self, name: str, function: Callable[[AnsweredCall], Any], timeout_seconds: float
+    ) -> None:
+        self.name = name
+        self._function = LimitedFunction(function, timeout_seconds)
+
+    async def check(self, call: AnsweredCall) -> Score | None:
+        """Call the function. Raises its exceptions, CheckTimeoutError when its time is up, and
+        TypeError or ValueError for an invalid score."""
+        found = None if call.answer is None else await self._function(call)
+        return None if found is None else Score(_score(found))
+
+
+def _run(function: Callable[..., Any], given: tuple[Any, ...], ended: Future[Any]) -> None:
     try:
-        ended.set_result(function(call))
+        ended.set_result(function(*given))
     except BaseException as error:
         ended.set_exception(error)
 

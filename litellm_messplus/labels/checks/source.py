@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import Context
+from typing import Any
 
 from litellm_messplus.labels.checks.check import (
     CallableCheck,
@@ -19,7 +20,7 @@ from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.loading import load_attribute
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import FAILED, SERVING, LabelKind
-from litellm_messplus.settings.labels import CallableCheckSettings, ChecksSettings
+from litellm_messplus.settings.labels import ChecksSettings
 
 WAITING = 256
 """Most calls in progress or waiting per check; further ones are left out and counted. Each check
@@ -58,6 +59,13 @@ class Checks:
         closing = (running.close(CLOSE_SECONDS) for running in self._running.values())
         await asyncio.gather(*closing)
         await self._sandbox.close()
+
+    async def least(self, call: AnsweredCall) -> float | None:
+        """Return the worst that the checks say of an answer, from -1 to 1; None if none can tell.
+        Raises their errors."""
+        found = [await check.check(call) for check in self._checks]
+        values = [score.value for score in found if score is not None]
+        return 2.0 * min(values) - 1.0 if values else None
 
     async def _run(self, check: Check, call: AnsweredCall) -> None:
         try:
@@ -118,19 +126,22 @@ def _callables(settings: ChecksSettings, zoo: str) -> Iterator[Check]:
         if name in TAKEN:
             allowed = f"a name other than {', '.join(TAKEN)}, which are checks of our own"
             raise ConfigurationError(key, name, allowed)
-        yield _callable(f"{key}.callable", name, given)
+        function = load_function(f"{key}.callable", given.callable)
+        yield CallableCheck(name, function, given.timeout_seconds)
 
 
-def _callable(key: str, name: str, given: CallableCheckSettings) -> Check:
+def load_function(key: str, path: str) -> Callable[..., Any]:
+    """Load a function of the operator. Raises ConfigurationError, with the key of the setting."""
     allowed = "package.module:function of a function that can be imported and called"
     try:
-        function = load_attribute(given.callable)
+        function = load_attribute(path)
     except Exception as error:  # third-party code may raise anything
-        raise ConfigurationError(key, given.callable, f"{allowed} ({error!r})") from error
+        raise ConfigurationError(key, path, f"{allowed} ({error!r})") from error
     if not callable(function):
         kind = type(function).__name__
-        raise ConfigurationError(key, given.callable, f"{allowed} (this is of type {kind})")
-    return CallableCheck(name, function, given.timeout_seconds)
+        raise ConfigurationError(key, path, f"{allowed} (this is of type {kind})")
+    found: Callable[..., Any] = function
+    return found
 
 
 # Failed requests as unsatisfied ones, if a promise has `failures: count`. A failure is no verdict

@@ -1,0 +1,77 @@
+"""A score of one's own: what the operator's function, or the zoo's checks, say of an answer.
+
+It is one of the numbers that answers are read by, trusted as far as it has predicted labels, from
+-1 to 1; 0 and None say nothing. Whatever fails or takes too long says nothing either, and is
+counted. A sync function runs in a thread.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from litellm_messplus.labels.checks.check import CheckTimeoutError, LimitedFunction
+from litellm_messplus.labels.checks.source import Checks, load_function
+from litellm_messplus.labels.source import AnsweredCall, Asked, LabelDesk
+from litellm_messplus.prediction.answer import SCORE_SECONDS, AnswerSurface, as_score, with_score
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.surfaces.surface import Surface
+from litellm_messplus.settings.schema import ZooSettings
+from litellm_messplus.settings.serving import BY_CHECKS
+
+Scoring = Callable[[AnsweredCall], Awaitable[Any]]
+
+
+class AnswerScores:
+    """The scores of the zoos that have one. Raises ConfigurationError if one cannot be loaded."""
+
+    def __init__(
+        self, zoos: Mapping[str, ZooSettings], desk: LabelDesk, counters: Counters
+    ) -> None:
+        self._counters = counters
+        stated = {name: zoo.answer_score for name, zoo in zoos.items()}
+        self._scores = {
+            name: _scoring(name, path, desk) for name, path in stated.items() if path is not None
+        }
+        for name in self._scores:
+            desk.watch(name)
+
+    def is_on(self, zoo: str) -> bool:
+        """Tell whether a zoo has a score."""
+        return zoo in self._scores
+
+    async def scored(
+        self, asked: Asked | None, surface: Surface, response: object, looks: AnswerSurface | None
+    ) -> AnswerSurface | None:
+        """Return what an answer looks like, with its score, if its zoo has one. ``asked`` is its
+        request; None where neither sources of labels nor a score want it."""
+        scoring = None if asked is None else self._scores.get(asked.zoo)
+        if asked is None or scoring is None or looks is None:
+            return looks
+        try:
+            said, now = surface.said(response), datetime.now(UTC)
+            found = await scoring(AnsweredCall(asked, "", None, True, 1, now, said))
+            return looks if found is None else with_score(looks, as_score(found))
+        except CheckTimeoutError:
+            self._counters.failure("scores_timed_out", f"the score of {asked.zoo} took too long")
+        except Exception:
+            self._counters.failure("scores_failed", f"the score of {asked.zoo} failed")
+        return looks
+
+
+def _scoring(zoo: str, path: str, desk: LabelDesk) -> Scoring:
+    key = f"messplus.zoos.{zoo}.answer_score"
+    if path != BY_CHECKS:
+        function = LimitedFunction(load_function(key, path), SCORE_SECONDS)
+        return partial(_by_function, function)
+    checks = desk.source(zoo, Checks.name)
+    if not isinstance(checks, Checks):
+        raise ConfigurationError(key, path, "a function, or `labels.checks` beside it")
+    return LimitedFunction(checks.least, SCORE_SECONDS)
+
+
+async def _by_function(function: LimitedFunction, call: AnsweredCall) -> Any:
+    assert call.answer is not None
+    text = call.answer.text or call.answer.refusal or ""
+    return await function(call.asked.conversation.text, text)

@@ -1,0 +1,133 @@
+"""A score of one's own is a number of an answer; what fails, is late or no score says nothing."""
+
+import asyncio
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litellm_messplus.labels.checks.source import build_checks
+from litellm_messplus.labels.source import LabelDesk
+from litellm_messplus.prediction.answer import ANSWER_NUMBERS, OWN_SCORE
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving import scores
+from litellm_messplus.serving.scores import AnswerScores
+from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS
+from litellm_messplus.settings.schema import ZooSettings
+from tests.support.checking import ended
+
+PLACE = ANSWER_NUMBERS.index(OWN_SCORE)
+
+
+PROMPT = ended().asked.conversation.text
+
+
+async def _later(prompt: str, answer: str) -> float:
+    await asyncio.sleep(0.0)
+    return 0.5
+
+
+def _slow(prompt: str, answer: str) -> float:
+    time.sleep(0.3)
+    return 1.0
+
+
+def _fails(prompt: str, answer: str) -> float:
+    raise RuntimeError("no")
+
+
+FUNCTIONS: dict[str, Any] = {
+    "words": lambda prompt, answer: -len(answer.split()) / 10 if prompt == PROMPT else 1.0,
+    "later": _later,
+    "unknown": lambda prompt, answer: None,
+    "fails": _fails,
+    "wrong": lambda prompt, answer: 2.0,
+    "slow": _slow,
+    "ends": lambda prompt, answer: sys.exit(1),
+}
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ModuleType("own_scores")
+    for name, function in FUNCTIONS.items():
+        setattr(made, name, function)
+    monkeypatch.setitem(sys.modules, "own_scores", made)
+    monkeypatch.setattr(scores, "SCORE_SECONDS", 0.1)
+
+
+def build(counters: Counters, stated: str | None, **checks: bool) -> AnswerScores:
+    given: dict[str, Any] = {"alpha": 0.8, "labels": {"checks": checks}}
+    zoo = ZooSettings(**given, answer_score=stated)
+    found = build_checks(zoo.labels.checks, "zoo", lambda finding: None, counters)
+    desk = LabelDesk({"zoo": [] if found is None else [found]}, counters)
+    return AnswerScores({"zoo": zoo}, desk, counters)
+
+
+async def scored(
+    stated: str | None, text: str = "four words of answer", **checks: bool
+) -> tuple[float, dict[str, int]]:
+    """The score in the numbers of an answer, and what was counted."""
+    counters = Counters()
+    found = build(counters, stated, **checks)
+    asked = ended(text).asked
+    response = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+    plain = CHAT_COMPLETIONS.looks(response)
+    looks = await found.scored(asked, CHAT_COMPLETIONS, response, plain)
+    assert looks is not None
+    assert np.array_equal(np.delete(looks, PLACE), np.delete(plain, PLACE))
+    return float(looks[PLACE]), counters.as_dict()
+
+
+async def test_a_zoo_without_one_has_none() -> None:
+    assert await scored(None) == (0.0, {})
+    assert not build(Counters(), None).is_on("zoo")
+    assert build(Counters(), "own_scores:words").is_on("zoo")
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("words", -0.4), ("later", 0.5), ("unknown", 0.0)], ids=str
+)
+async def test_what_a_function_says_of_prompt_and_answer_is_a_number(
+    name: str, number: float
+) -> None:
+    found, counted = await scored(f"own_scores:{name}")
+    assert found == pytest.approx(number)
+    assert counted == {}
+
+
+@pytest.mark.parametrize("name", ["fails", "wrong", "ends"])
+async def test_one_that_fails_says_nothing_and_is_counted(name: str) -> None:
+    assert await scored(f"own_scores:{name}") == (0.0, {"scores_failed": 1})
+
+
+async def test_one_that_is_late_says_nothing_and_the_event_loop_goes_on_meanwhile() -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    assert await scored("own_scores:slow") == (0.0, {"scores_timed_out": 1})
+    ticking.cancel()
+    assert ticks >= 3
+
+
+@pytest.mark.parametrize(("text", "number"), [("fine", 0.0), ("", -1.0)], ids=repr)
+async def test_checks_that_find_fault_are_a_number_and_those_that_cannot_tell_are_none(
+    text: str, number: float
+) -> None:
+    assert await scored("checks", text, complete=True) == (number, {})
+
+
+@pytest.mark.parametrize("stated", ["checks", "own_scores:gone", "nowhere:score"])
+def test_one_that_cannot_be_loaded_stops_the_start(stated: str) -> None:
+    with pytest.raises(ConfigurationError, match="answer_score"):
+        build(Counters(), stated)
