@@ -56,11 +56,10 @@ def need(known: Predictor, largest: str, alpha: float, surface: Surface | None) 
     others = [place for name, place in known.index.items() if name != largest]
     labels = sum(known.means[place].weight for place in others)
     doubts = (_doubt(known.rate[place], known.deviation[place], alpha) for place in others)
-    suspicion = max(test.suspicion for test in known.changes)
     return Need(
         labels,
         max(doubts, default=0.0),
-        max(2.0 * suspicion - 1.0, 0.0),  # half the evidence is common by chance
+        max(2.0 * known.suspicion - 1.0, 0.0),  # half the evidence is common by chance
         any(test.due > 0 for test in known.changes),
         is_unfamiliar(known, surface),
     )

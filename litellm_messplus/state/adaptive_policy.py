@@ -224,7 +224,7 @@ class AdaptivePolicy:
             requests = sum(account.requests for account in self.accounts.values())
             share = min(judged / max(requests, 1), 1.0)
             self.predictor.replaced(candidate, prompt, example.answer, share)
-        self.predictor.read(candidate, prompt, example.answer)
+        self.predictor.read(candidate, prompt, example.answer, example.turn)
 
     def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
         return self.predictor.shown(candidate, prompt, seen)
