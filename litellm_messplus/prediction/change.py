@@ -140,8 +140,8 @@ def _log_ratio(label: float, rate: float, shift: float) -> float:
 # Answers may look different for other reasons too, so by themselves they change no prediction.
 #
 # Why it exists: the fewer requests are labelled, the longer labels alone take; an answer is there
-# at every request. Left out: with labels on 10 % of the requests, LLMDrift's change is suspected
-# after some 450 requests instead of 100.
+# at every request. Left out: with labels on 10 % of the requests, LLMDrift's change is noticed
+# after some 330 requests instead of 100.
 
 MEMORY, PRIOR = 500.0, 50.0
 """Answers that the usual mean and variance cover, and the weight of their priors."""
