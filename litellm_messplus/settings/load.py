@@ -130,11 +130,7 @@ def _allowed(problem: ErrorDetails) -> str:
         "c": "a number of at least 0",
         "response_bias": "a number greater than 0, which you state: no audit by the judge finds it",
     }
-    words = {
-        "tuple_type": "a list",
-        "too_short": "at least one",
-        "missing": "a value, which is required",
-    }
+    words = {"tuple_type": "a list", "too_short": "at least one", "missing": "a required value"}
     name = str(problem["loc"][-1])
     if problem["type"] in ("model_type", "dict_type"):
         return "the word `auto`, or a section" if name == "labels" else "a section"
