@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from fastapi.testclient import TestClient
 
 from examples.agent.evaluate import MODELS_DIRECTORY, evaluate
@@ -22,19 +21,13 @@ CHAT = "/v1/chat/completions"
 TASK = Task({"figs": 3}, None, {"figs": 27})
 
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[TestClient]:
     with TestClient(build_app(MODELS_DIRECTORY)) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Compute on one thread: for models this small more threads only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def ask(*more: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-import torch
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,19 +27,13 @@ CHAT = "/v1/chat/completions"
 TASK = "ball: c ab ce de"
 
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[TestClient]:
     with TestClient(build_app(MODELS_DIRECTORY)) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Compute on one thread: for models this small more threads only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def ask(effort: str | None, **fields: Any) -> dict[str, Any]:

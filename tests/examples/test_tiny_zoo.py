@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-import torch
 
 from examples.tiny_zoo.evaluate import MODELS_DIRECTORY, evaluate
 from examples.tiny_zoo.tasks import generate, is_satisfactory
@@ -81,15 +80,6 @@ def test_weights_stay_small() -> None:
     sizes = [file.stat().st_size for file in MODELS_DIRECTORY.glob("*/*.safetensors")]
     assert len(sizes) == len(NAMES)
     assert sum(sizes) <= 12_000_000
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Compute on one thread: for models this small more threads only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("one_thread")
