@@ -141,10 +141,10 @@ class Outlook:
                 means = rate.mean(axis=1, dtype=np.float64), cost.mean(axis=1, dtype=np.float64)
                 if self._reading is not None:
                     means = self._reading.added(models[:place], *means)
-                self._frontiers[key] = Frontier(self._prices.tolist(), *map(_rising, means))
+                self._frontiers[key] = Frontier(self._prices.tolist(), *map(rising, means))
 
 
-def _rising(means: Matrix) -> list[float]:
+def rising(means: Matrix) -> list[float]:
     """Keep the means from falling by rounding."""
     rising: list[float] = np.maximum.accumulate(means).tolist()
     return rising

@@ -19,7 +19,7 @@ from litellm_messplus.deciding.question import ALONE
 from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.plan import EVIDENCE, Frontier, Outlook, ReadingGains
+from litellm_messplus.routing.plan import EVIDENCE, Frontier, Outlook, ReadingGains, rising
 from litellm_messplus.routing.second_answer import gains, shares
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.store.model_changes import newest_predictors
@@ -108,8 +108,7 @@ def _with_reading(
     prices, none = np.array(plain.prices, np.float32), np.zeros(len(plain.prices))
     more = ReadingGains(rates, costs, spread, prices).added(by_cost, none, none)
     added = zip((plain.rates, plain.costs), more, strict=True)
-    rising = (np.maximum.accumulate(base + share * each).tolist() for base, each in added)
-    return Frontier(plain.prices, *rising)
+    return Frontier(plain.prices, *(rising(base + share * each) for base, each in added))
 
 
 # The reading of the log.
