@@ -7,6 +7,7 @@ deployment is asked in one request a minute until one is answered, so that a ref
 one request of a worker.
 """
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -28,6 +29,10 @@ from litellm_messplus.settings.schema import ZooSettings
 LOGPROBS = "logprobs"
 PROBE_SECONDS = 60.0
 """Seconds between two requests that ask a deployment that has not been known to answer."""
+ALWAYS, NEVER = -math.inf, math.inf
+"""Times from which a deployment is asked that gives them, and one that refuses."""
+DEPLOYMENTS = 10_000
+"""Most deployments that are remembered; one that is forgotten counts as new."""
 
 
 class AnswerLogprobs:
@@ -40,9 +45,7 @@ class AnswerLogprobs:
         self.is_on = bool(self._zoos)
         self._open = open_requests
         self.counters = counters
-        self._given: set[str] = set()
-        self._refused: set[str] = set()
-        self._probed: dict[str, float] = {}
+        self._due: Bounded[str, float] = Bounded(DEPLOYMENTS)
         self._asking: Bounded[str, str] = Bounded(REMEMBERED)
 
     def asked(self, kwargs: dict[str, Any], call_type: object) -> dict[str, Any] | None:
@@ -87,14 +90,15 @@ class AnswerLogprobs:
         found = [each for each in answers.field(response, "choices") or [] if _has(each)]
         for choice in found:
             delattr(choice, LOGPROBS)
-        if found:
-            self._given.add(str(hidden_params(response).get("model_id")))
+        deployment = str(hidden_params(response).get("model_id"))
+        if found and self._due.get(deployment) != NEVER:
+            self._due[deployment] = ALWAYS
 
     def failed(self, kwargs: Mapping[str, Any]) -> None:
         """Note a deployment that refused a call because it was asked for log-probabilities."""
         deployment = self._asking.pop(str(kwargs.get("litellm_call_id")), None)
         if deployment is not None and "logprob" in str(kwargs.get("exception")).lower():
-            self._refused.add(deployment)
+            self._due[deployment] = NEVER
             words = f"{deployment} refuses log-probabilities: it is not asked for them again"
             self.counters.failure("logprobs_refused", words)
 
@@ -110,14 +114,10 @@ class AnswerLogprobs:
         return is_chat and opened.record.zoo in self._zoos
 
     def _may_ask(self, deployment: str) -> bool:
-        if deployment in self._refused:
-            return False
-        if deployment not in self._given:
-            now = monotonic()
-            if now < self._probed.get(deployment, -PROBE_SECONDS) + PROBE_SECONDS:
-                return False
-            self._probed[deployment] = now
-        return True
+        now, due = monotonic(), self._due.get(deployment, 0.0)
+        if now >= due > ALWAYS:
+            self._due[deployment] = now + PROBE_SECONDS
+        return now >= due
 
 
 class LogprobsHook(CustomLogger):  # type: ignore[misc]

@@ -89,6 +89,17 @@ def test_until_it_has_answered_a_deployment_is_asked_once_a_minute(now: list[flo
     assert [asks(found, call()) for _ in range(2)] == [True, False]
 
 
+def test_the_deployments_that_are_remembered_are_bounded(
+    now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logprobs, "DEPLOYMENTS", 2)
+    found = build(answer_logprobs=True)
+    assert all(asks(found, call(f"d{number}")) for number in range(3))
+    assert len(found._due) == 2
+    assert not asks(found, call("d2"))
+    assert asks(found, call("d0"))  # forgotten
+
+
 def test_one_that_refuses_is_not_asked_again_and_that_is_counted(now: list[float]) -> None:
     found = build(answer_logprobs=True)
     assert asks(found, call())
