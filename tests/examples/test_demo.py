@@ -21,6 +21,8 @@ pytestmark = pytest.mark.end_to_end
 
 REPOSITORY = Path(__file__).parents[2]
 REQUESTS = 30
+ENOUGH = 120
+"""Requests over which routing saves more than the first explorations cost."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +110,13 @@ def test_it_ends_with_a_link_that_signs_in_to_the_page(served: Served) -> None:
 
 
 def test_feedback_on_everything_reports_the_truth(served: Served) -> None:
-    found = served.demo("all")
+    found = served.demo("all", "--requests", str(ENOUGH))
 
-    assert (found["labels"], found["labelled"], found["requests"]) == ("all", 1.0, REQUESTS)
+    assert (found["labels"], found["labelled"], found["requests"]) == ("all", 1.0, ENOUGH)
     assert found["satisfaction_reported"] == pytest.approx(found["satisfaction"])
     assert found["satisfaction_low"] < found["satisfaction"] < found["satisfaction_high"]
     assert sum(found["model_mix"].values()) == pytest.approx(1.0)
-    # Of so few requests, those that explore may cost more than routing saves.
-    assert 0.0 < found["cost"] < 1.5 * found["cost_largest"]
+    assert 0.0 < found["cost"] < found["cost_largest"]
 
 
 def test_checks_report_the_truth_without_feedback(served: Served) -> None:
