@@ -25,6 +25,7 @@ from litellm_messplus.routing.plan import PRICES, Frontier
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
 from litellm_messplus.status.answers import ZooAnswers, answers_shown, read_answers
+from litellm_messplus.status.second_answers import comparable, estimates
 from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.tables import request_sums, requests
@@ -94,7 +95,7 @@ async def learned_now(database: AsyncEngine) -> Learned:
     seconds old."""
     async with database.connect() as connection, one_moment(connection):
         known = await newest_predictors(connection)
-        savings, answers = await _savings(connection), await read_answers(connection, known)
+        savings, answers = await _savings(connection, known), await read_answers(connection, known)
     return _together(savings, known, {each.zoo: each for each in answers})
 
 
@@ -112,9 +113,12 @@ def _together(
     return Learned(tuple(found))
 
 
-async def _savings(connection: AsyncConnection) -> dict[str, list[Saving]]:
-    """Read the savings by zoo and service level from the newest requests; a level with fewer than
-    ``FEWEST`` requests with every candidate healthy is left out."""
+async def _savings(
+    connection: AsyncConnection, known: Mapping[str, Predictor | None]
+) -> dict[str, list[Saving]]:
+    """Read the savings by zoo and service level from the newest requests, over the candidates that
+    the zoo is ``known`` to have; a level with fewer than ``FEWEST`` requests with every candidate
+    healthy is left out."""
     level, asked = (request_sums.c.zoo, request_sums.c.service_level), requests.c
     pairs = select(*level).distinct().order_by(*level)
     found: dict[str, list[Saving]] = {}
@@ -126,13 +130,12 @@ async def _savings(connection: AsyncConnection) -> dict[str, list[Saving]]:
             .limit(NEWEST)
         )
         rows = (await connection.execute(query)).all()
-        names = max((list(row.estimated_cost) for row in rows), key=len, default=[])
-        full = [row for row in rows if set(row.estimated_cost) == set(names)]
+        predictor = known.get(zoo)
+        logged = dict.fromkeys(each for row in rows for each in row.estimated_cost)
+        names, full = comparable(rows, tuple(predictor.candidates if predictor else logged))
         if len(full) >= FEWEST and len(names) > 1:
-            satisfaction, cost = (
-                np.array([[row[place][each] for each in names] for row in full]) for place in (1, 2)
-            )
-            found.setdefault(zoo, []).append(_saving(name, rows[0].alpha, satisfaction, cost))
+            expected = estimates(full, names)
+            found.setdefault(zoo, []).append(_saving(name, rows[0].alpha, *expected))
     return found
 
 

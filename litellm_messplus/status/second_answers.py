@@ -129,8 +129,7 @@ async def read_second_answers(connection: AsyncConnection, zoo: str) -> SecondAn
         .limit(NEWEST)
     )
     rows = (await connection.execute(query)).all()
-    names = [name for name in known.candidates if any(name in row.estimated_cost for row in rows)]
-    rows = [row for row in rows if set(names) <= row.estimated_cost.keys()]
+    names, rows = comparable(rows, known.candidates)
     if len(rows) < FEWEST or len(names) < 2:
         return None
     alpha = float(np.mean([row.alpha for row in rows]))
@@ -140,12 +139,26 @@ async def read_second_answers(connection: AsyncConnection, zoo: str) -> SecondAn
     return await asyncio.to_thread(second_answers, expected, alpha, spread.of(places))
 
 
+def comparable(rows: Sequence[Any], candidates: Sequence[str]) -> tuple[list[str], list[Any]]:
+    """Return those of the candidates that any request has estimates of, and the requests that have
+    estimates of them all; others are from before a candidate was added, or while one was away."""
+    estimated = [row.estimated_cost.keys() & row.estimated_satisfaction.keys() for row in rows]
+    names = [name for name in candidates if any(name in each for each in estimated)]
+    whole = zip(rows, estimated, strict=True)
+    return names, [row for row, each in whole if each.issuperset(names)]
+
+
+def estimates(rows: Sequence[Any], names: Sequence[str]) -> tuple[Matrix, Matrix]:
+    """Return the expected satisfaction and cost of the candidates, shape (requests, names)."""
+    rates = [[row.estimated_satisfaction[name] for name in names] for row in rows]
+    costs = [[row.estimated_cost[name] for name in names] for row in rows]
+    return np.array(rates), np.array(costs)
+
+
 def _expected(
     rows: Sequence[Row[Any]], names: Sequence[str], seconds: Mapping[str, float]
 ) -> Expected:
-    rates, costs = (
-        np.array([[row[place][name] for name in names] for row in rows]) for place in (0, 1)
-    )
+    rates, costs = estimates(rows, names)
     may_go_on = np.array([not row.is_stream and not (row.inputs or {}).get(ALONE) for row in rows])
     return Expected(rates, costs, may_go_on, np.array([seconds.get(n, np.nan) for n in names]))
 

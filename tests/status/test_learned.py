@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,31 +54,43 @@ def change(model: ModelView, name: str) -> Change:
     return next(change for change in changes if change.number == name)
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """With a snapshot of what was taught, and a log of requests on which reading pays: on half of
-    them the small model is as good as the large."""
-    path = tmp_path / "messplus.db"
+def requests_of(first: int, count: int = 100, **more: float) -> list[Record]:
+    """Requests on which reading pays: on half of them the small model is as good as the large.
+    ``more`` are the costs of other candidates, which never satisfy."""
+    return [
+        request(
+            f"r{number}",
+            alpha=0.9,
+            expected_t=number + 1,
+            estimated_cost={SMALL: 1.0, LARGE: 10.0, **more},
+            estimated_satisfaction={
+                SMALL: 0.95 if number % 2 else 0.1,
+                LARGE: 0.95,
+                **dict.fromkeys(more, 0.0),
+            },
+        )
+        for number in range(first, first + count)
+    ]
 
-    async def write() -> None:
+
+def write(path: Path, records: Sequence[Record]) -> Path:
+    """A database with a snapshot of what was taught, and a log of requests."""
+
+    async def written() -> None:
         engine = create_engine(f"sqlite+aiosqlite:///{path}")
         await migrate(engine)
-        records: list[Record] = [
-            request(
-                f"r{number}",
-                alpha=0.9,
-                estimated_cost={SMALL: 1.0, LARGE: 10.0},
-                estimated_satisfaction={SMALL: 0.95 if number % 2 else 0.1, LARGE: 0.95},
-            )
-            for number in range(100)
-        ]
         await log.append(engine, records)
         state = snapshot.dump(taught().state)
-        await snapshots.save(engine, snapshots.Snapshot("zoo", 100, "f" * 64, state))
+        await snapshots.save(engine, snapshots.Snapshot("zoo", len(records), "f" * 64, state))
         await engine.dispose()
 
-    asyncio.run(write())
+    asyncio.run(written())
     return path
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return write(tmp_path / "messplus.db", requests_of(0))
 
 
 def test_the_kind_of_prompts_that_a_model_fails_on_is_named() -> None:
@@ -136,6 +149,30 @@ def test_the_saving_is_that_against_the_best_fixed_mix(database: Path) -> None:
 
     assert saving.requests == 100
     assert saving.saved == pytest.approx(1.0 - 5.0 / 8.94, abs=0.01)
+
+
+def test_a_removed_candidate_is_not_reckoned_with(tmp_path: Path) -> None:
+    """It is in most of the newest requests, and was cheaper than the rest, but it is gone."""
+    records = requests_of(0, gone=0.5) + requests_of(100, 20)
+    (saving,) = asyncio.run(learned_of(str(write(tmp_path / "a.db", records)))).zoos[0].savings
+
+    assert saving.requests == 120
+    assert saving.saved == pytest.approx(1.0 - 5.0 / 8.94, abs=0.01)
+
+
+def test_an_added_candidate_counts_from_its_first_request(tmp_path: Path) -> None:
+    records = requests_of(0) + requests_of(100, 60, **{MEDIUM: 5.0})
+    (saving,) = asyncio.run(learned_of(str(write(tmp_path / "a.db", records)))).zoos[0].savings
+
+    assert saving.requests == 60
+
+
+def test_requests_whose_estimates_name_different_candidates_are_left_out(tmp_path: Path) -> None:
+    odd = [request(f"odd{number}", estimated_satisfaction={LARGE: 0.5}) for number in range(60)]
+    path = write(tmp_path / "a.db", [*requests_of(0), *odd])
+    (saving,) = asyncio.run(learned_of(str(path))).zoos[0].savings
+
+    assert saving.requests == 100
 
 
 def test_the_table_says_it_in_words(database: Path) -> None:
