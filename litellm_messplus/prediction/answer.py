@@ -6,6 +6,7 @@ counted in the first and the last characters, in less than 0.1 ms for an answer 
 """
 
 import json
+import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import NamedTuple
@@ -14,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 AnswerSurface = NDArray[np.float32]
-"""The numbers of one answer, shape (len(ANSWER_NUMBERS),), as in the log."""
+"""The numbers of one answer, shape (len(ANSWER_NUMBERS),), as in the log; NaN if not known."""
 
-ANSWER_VERSION = "answer-1"
+ANSWER_VERSION = "answer-2"
 """Version of the numbers' meaning: those logged under another version are not learned from."""
 HEAD = TAIL = 1500
 """Characters read at the beginning and at the end of a longer answer."""
@@ -56,7 +57,7 @@ ANSWER_NUMBERS = (
     OWN_SCORE,
 )
 """What each number is: counts as log2(1 + count), then shares and marks from 0 to 1, then what an
-endpoint or a score of one's own gives; 0 where it gives nothing."""
+endpoint or a score of one's own gives: not known where it gives nothing."""
 LONGEST, LEAST = 4000, 20.0
 """Tokens read of a longer answer, and the lowest log-probability, in nats below 0."""
 UNLIKELY = -2.3
@@ -69,14 +70,14 @@ class Answer(NamedTuple):
     """An answer as a client gets it: its text, the number of its tool calls, and whether it ended
     only because it reached the longest length allowed. ``characters`` is the length of the whole
     text if ``text`` is only its beginning and end. ``log_probabilities`` are those of its tokens,
-    if the endpoint gives them, and ``score`` is a score of one's own, 0 if it says nothing."""
+    if the endpoint gives them, and ``score`` is a score of one's own, NaN if it says nothing."""
 
     text: str
     tools: int = 0
     was_cut: bool = False
     characters: int | None = None
     log_probabilities: Sequence[float] = ()
-    score: float = 0.0
+    score: float = math.nan
 
 
 def read_answer(answer: Answer) -> AnswerSurface:
@@ -132,9 +133,10 @@ def with_score(surface: AnswerSurface, score: float) -> AnswerSurface:
 
 
 def _likelihood(tokens: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean log-probability of the tokens, the least, and the share of unlikely ones."""
+    """Return the mean log-probability of the tokens, the least, and the share of unlikely ones;
+    not known without any."""
     if not tokens:
-        return 0.0, 0.0, 0.0
+        return math.nan, math.nan, math.nan
     found = np.maximum(np.asarray(tokens[:LONGEST], np.float64), -LEAST)
     return float(found.mean()), float(found.min()), float((found < UNLIKELY).mean())
 

@@ -86,33 +86,36 @@ class Usual:
     those of the model's rate: a line per number, and the deviation from it."""
 
     def __init__(self, models: int) -> None:
-        self.moments = np.tile(np.eye(2) * USUAL_PRIOR, (models, 1, 1))
+        self.moments = np.tile(np.eye(2) * USUAL_PRIOR, (models, COUNT, 1, 1))
         self.sums = np.zeros((models, 2, COUNT))
         self.variance = np.ones((models, COUNT))
-        self.counts = np.zeros(models)
+        self.counts = np.zeros((models, COUNT))
         self.lines = np.zeros((models, 2, COUNT))
         self.ramps = np.zeros((models, 2 * COUNT))
 
     def difference(self, model: int, answer: Array, above: Array) -> Array:
         """Return the difference of answers' numbers, shape (..., numbers), from the usual, in
-        deviations; ``above`` has shape (..., 1)."""
+        deviations, NaN where a number is not known; ``above`` has shape (..., 1)."""
         constant, slope = self.lines[model]
         found = (answer - constant - above * slope) / np.sqrt(self.variance[model] + 0.01)
         return np.asarray(np.minimum(np.maximum(found, -FARTHEST), FARTHEST))
 
     def add(self, model: int, answer: AnswerSurface, above: float) -> None:
-        """Count an answer, whether it is judged or not."""
-        basis = np.array([1.0, above])
-        missed = answer - basis @ self.lines[model]
-        keep = 1.0 - 1.0 / USUAL_MEMORY
-        self.moments[model] = keep * self.moments[model] + np.outer(basis, basis)
-        self.sums[model] = keep * self.sums[model] + np.outer(basis, answer)
-        self.counts[model] = min(self.counts[model] + 1.0, USUAL_MEMORY)
-        rate = 1.0 / (self.counts[model] + USUAL_PRIOR)
+        """Count an answer, whether it is judged or not; what is not known of it changes nothing."""
+        basis, known = np.array([1.0, above]), np.isfinite(answer)
+        usual = basis @ self.lines[model]
+        answer = np.where(known, answer, usual)
+        missed, keep = answer - usual, 1.0 - known / USUAL_MEMORY
+        self.moments[model] *= keep[:, None, None]
+        self.moments[model] += np.multiply.outer(known, np.outer(basis, basis))
+        self.sums[model] = keep * self.sums[model] + known * np.outer(basis, answer)
+        self.counts[model] = np.minimum(self.counts[model] + known, USUAL_MEMORY)
+        rate = known / (self.counts[model] + USUAL_PRIOR)
         self.variance[model] += rate * (missed * missed - self.variance[model])
         ramps = _ramps(self.difference(model, answer, basis[1:]))
-        self.ramps[model] += rate * (ramps - self.ramps[model])
-        self.lines[model] = np.linalg.solve(self.moments[model], self.sums[model])
+        self.ramps[model] += np.tile(rate, 2) * (ramps - self.ramps[model])
+        lines = np.linalg.solve(self.moments[model], self.sums[model].T[..., None])
+        self.lines[model] = lines[..., 0].T
 
 
 class AnswerHeads:
@@ -281,10 +284,12 @@ class AnswerHeads:
     def _rows(self, model: int, found: Array, above: Array) -> Vector:
         """Return the heads' input, shape (..., WIDTH): the differences ``found`` from the usual,
         their product with the prompt's log-odds ``above`` the rate's, and a ramp either way, from
-        its usual height."""
+        its usual height; 0 for a number that is not known."""
         at = np.minimum(np.maximum(above, -LOGIT), LOGIT) / LOGIT
         ramps = _ramps(found) - self.usual.ramps[model]
-        return np.concatenate((found, at * found, ramps), axis=-1, dtype=np.float32)
+        rows = np.concatenate((found, at * found, ramps), axis=-1, dtype=np.float32)
+        rows[np.isnan(rows)] = 0.0
+        return rows
 
 
 def _ramps(difference: Array) -> Array:

@@ -85,7 +85,7 @@ def _answers(table: Columns, models: tuple[str, ...], path: Path) -> AnswerRows:
         texts = table[f"{model}{ANSWER}"] if ANSWER in suffixes else [""] * len(found)
         scores = _scores(table, f"{model}{SCORE}", path) if SCORE in suffixes else None
         for row, text in enumerate(texts):
-            score = 0.0 if scores is None else scores[row]
+            score = math.nan if scores is None else scores[row]
             found[row, place] = read_answer(Answer(str(text or ""), score=score))
     return found
 

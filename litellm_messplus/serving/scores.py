@@ -1,8 +1,8 @@
 """A score of one's own: what the operator's function, or the zoo's checks, say of an answer.
 
 It is one of the numbers that answers are read by, trusted as far as it has predicted labels, from
--1 to 1; 0 and None say nothing. Whatever fails or takes too long says nothing either, and is
-counted. A sync function runs in a thread.
+-1 to 1; None says nothing. Whatever fails or takes too long says nothing either, and is counted. A
+sync function runs in a thread.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -134,7 +134,7 @@ def test_a_model_that_litellm_knows_not_to_give_them_is_not_asked(
 
     assert answer.status_code == 200, answer.text
     assert asked(upstream) == [None]
-    assert logged(proxy, answer) == [[0.0, 0.0, 0.0]]
+    assert np.isnan(logged(proxy, answer)).all()
 
 
 @pytest.mark.parametrize(

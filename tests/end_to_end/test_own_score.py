@@ -39,9 +39,9 @@ def always_huge(self, question, *given):
 
 
 def reads(self, question, choice, answer):
-    if answer[SCORE] >= 0.0:
-        return Reading(0.74, 0.9)
-    return Reading(0.74, 0.31, "openai/middle", 0.8)
+    if answer[SCORE] < 0.0:
+        return Reading(0.74, 0.31, "openai/middle", 0.8)
+    return Reading(0.74, 0.9)
 
 
 Engine.decide, Engine.reads = always_huge, reads
@@ -118,5 +118,5 @@ def test_where_it_fails_the_request_goes_on_without(client: httpx.Client, proxy:
     answer = ask(client, "fail at this sum")
 
     assert answer.json()["choices"][0]["message"]["content"] == "it is wrong"
-    assert logged(proxy, answer, 1) == {"huge": 0.0}
+    assert np.isnan(logged(proxy, answer, 1)["huge"])
     assert client.get("/messplus/health").json()["scores_failed"] >= 1

@@ -113,7 +113,7 @@ def digest(found: bytes) -> Any:
 def _array(name: str, found: np.ndarray[Any, Any]) -> Any:
     if name == "plain":
         return json.loads(found.tobytes())
-    values = found.astype(np.float64).ravel()
+    values = np.nan_to_num(found.astype(np.float64).ravel())  # NaN: not known
     kind = f"{found.dtype}{list(found.shape)}"
     if not values.size:
         return kind

@@ -13,10 +13,13 @@ def number(answer: Answer, name: str) -> float:
 
 
 @given(st.text(), st.integers(0, 20), st.booleans())
-def test_any_answer_has_finite_numbers(text: str, tools: int, was_cut: bool) -> None:
+def test_any_answer_has_numbers_and_only_what_nobody_gave_is_not_known(
+    text: str, tools: int, was_cut: bool
+) -> None:
     read = read_answer(Answer(text, tools, was_cut))
     assert read.shape == (len(ANSWER_NUMBERS),)
-    assert np.isfinite(read).all()
+    assert np.isfinite(read).tolist() == [True] * 19 + [False] * 4
+    assert number(Answer(text, log_probabilities=(-0.0,), score=0.0), "own score") == 0.0
     assert not read.flags.writeable
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS, AnswerSurface
+from litellm_messplus.prediction.answer import ANSWER_NUMBERS, Answer, AnswerSurface, read_answer
 from litellm_messplus.prediction.answer_heads import (
     COUNT,
     LIKENESS,
@@ -94,6 +94,44 @@ def test_noise_is_hardly_believed() -> None:
         abs(taught(1500, shown=0.0, seed=seed).shift(0, answer(7.0), 0.0)) for seed in range(5)
     ]
     assert np.mean(shifts) < 0.1
+
+
+@given(st.floats(-4.6, 4.6), st.floats(0.0, 1.0))
+def test_a_number_that_is_not_known_shows_nothing_and_teaches_nothing(
+    above: float, label: float
+) -> None:
+    heads, unknown = taught(100, shown=1.5), answer(np.nan)
+    assert heads.shift(0, unknown, above) == 0.0
+
+    before = (heads.usual.difference(0, answer(3.0), np.zeros(1)), heads.shared.mean.copy())
+    heads.saw(0, unknown, above)
+    heads.learn(0, unknown, 0.85, above, Label(label))
+    heads.revise(0, unknown, above, 0.5)
+    heads.settle()
+    after = (heads.usual.difference(0, answer(3.0), np.zeros(1)), heads.shared.mean)
+    assert [each[..., SHORT].tobytes() for each in after] == [
+        each[..., SHORT].tobytes() for each in before
+    ]
+    assert all(np.isfinite(each).all() for each in heads.spread)
+
+
+def test_streams_without_log_probabilities_do_not_blur_what_whole_answers_show() -> None:
+    def shifts(streams: int) -> tuple[float, float]:
+        heads, draws = AnswerHeads(1), np.random.default_rng(0)
+        for _ in range(400):
+            label = float(draws.random() < 0.7)
+            whole = sure(label - 3.0 + draws.normal(0.0, 0.5))
+            for each in (whole, *[read_answer(Answer("It is 4."))] * streams):
+                heads.learn(0, each, 0.85, 0.0, Label(label))
+                heads.saw(0, each, 0.0)
+        return heads.shift(0, sure(-2.0), 0.0), heads.shift(0, sure(-3.0), 0.0)
+
+    def sure(log_probability: float) -> AnswerSurface:
+        return read_answer(Answer("It is 4.", log_probabilities=(log_probability,)))
+
+    good, bad = shifts(streams=0)
+    assert bad < -1.0 < 0.5 < good
+    assert shifts(streams=4) == pytest.approx((good, bad), abs=0.25)
 
 
 def test_an_unusual_answer_counts_by_how_unusual_it_is_for_that_model() -> None:

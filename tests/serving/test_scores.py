@@ -70,8 +70,8 @@ def build(counters: Counters, stated: str | None, **checks: bool) -> AnswerScore
 
 async def scored(
     stated: str | None, text: str = "four words of answer", **checks: bool
-) -> tuple[float, dict[str, int]]:
-    """The score in the numbers of an answer, and what was counted."""
+) -> tuple[float | None, dict[str, int]]:
+    """The score in the numbers of an answer, None if it is not known, and what was counted."""
     counters = Counters()
     found = build(counters, stated, **checks)
     asked = ended(text).asked
@@ -79,21 +79,22 @@ async def scored(
     plain = CHAT_COMPLETIONS.looks(response)
     looks = await found.scored(asked, CHAT_COMPLETIONS, response, plain)
     assert looks is not None
-    assert np.array_equal(np.delete(looks, PLACE), np.delete(plain, PLACE))
-    return float(looks[PLACE]), counters.as_dict()
+    assert np.array_equal(np.delete(looks, PLACE), np.delete(plain, PLACE), equal_nan=True)
+    score = float(looks[PLACE])
+    return None if np.isnan(score) else score, counters.as_dict()
 
 
 async def test_a_zoo_without_one_has_none() -> None:
-    assert await scored(None) == (0.0, {})
+    assert await scored(None) == (None, {})
     assert not build(Counters(), None).is_on("zoo")
     assert build(Counters(), "own_scores:words").is_on("zoo")
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("words", -0.4), ("later", 0.5), ("unknown", 0.0)], ids=str
+    ("name", "number"), [("words", -0.4), ("later", 0.5), ("unknown", None)], ids=str
 )
 async def test_what_a_function_says_of_prompt_and_answer_is_a_number(
-    name: str, number: float
+    name: str, number: float | None
 ) -> None:
     found, counted = await scored(f"own_scores:{name}")
     assert found == pytest.approx(number)
@@ -102,7 +103,7 @@ async def test_what_a_function_says_of_prompt_and_answer_is_a_number(
 
 @pytest.mark.parametrize("name", ["fails", "wrong", "ends"])
 async def test_one_that_fails_says_nothing_and_is_counted(name: str) -> None:
-    assert await scored(f"own_scores:{name}") == (0.0, {"scores_failed": 1})
+    assert await scored(f"own_scores:{name}") == (None, {"scores_failed": 1})
 
 
 async def test_one_that_is_late_says_nothing_and_the_event_loop_goes_on_meanwhile() -> None:
@@ -115,14 +116,14 @@ async def test_one_that_is_late_says_nothing_and_the_event_loop_goes_on_meanwhil
             ticks += 1
 
     ticking = asyncio.create_task(tick())
-    assert await scored("own_scores:slow") == (0.0, {"scores_timed_out": 1})
+    assert await scored("own_scores:slow") == (None, {"scores_timed_out": 1})
     ticking.cancel()
     assert ticks >= 3
 
 
-@pytest.mark.parametrize(("text", "number"), [("fine", 0.0), ("", -1.0)], ids=repr)
+@pytest.mark.parametrize(("text", "number"), [("fine", None), ("", -1.0)], ids=repr)
 async def test_checks_that_find_fault_are_a_number_and_those_that_cannot_tell_are_none(
-    text: str, number: float
+    text: str, number: float | None
 ) -> None:
     assert await scored("checks", text, complete=True) == (number, {})
 

@@ -54,7 +54,8 @@ def log_probabilities(response: object) -> list[float]:
     """Return the log-probabilities of the tokens of a chat completion; empty without any."""
     choices = field(response, "choices")
     tokens = field(field(choices[0], "logprobs"), "content") if choices else None
-    return [float(field(token, "logprob") or 0.0) for token in tokens or ()]
+    found = (field(token, "logprob") for token in tokens or ())
+    return [float(each) for each in found if each is not None]
 
 
 def whole(response: object) -> object:
