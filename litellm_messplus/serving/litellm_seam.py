@@ -302,6 +302,16 @@ def counts_tokens(router: Any) -> bool:
     return True
 
 
+def retry(kwargs: Mapping[str, Any]) -> None:
+    """Let LiteLLM's router try a call again whose failure is being logged: the router reads these
+    two names of the error after its log event. 409 is retried at any deployment, and puts none into
+    cooldown. A client or a retry policy that says 0 retries gets none."""
+    error: Any = kwargs["exception"]
+    metadata = (kwargs.get("litellm_params") or {}).get("metadata") or {}
+    error.status_code = 409
+    error.num_retries = max(metadata.get("max_retries") or 0, 1)
+
+
 def failed_deployment(error: object) -> str | None:
     """Return LiteLLM's id of the deployment that failed; None if it is not reported."""
     found = getattr(error, "failed_deployment_id", None)

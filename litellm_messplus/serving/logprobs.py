@@ -2,9 +2,9 @@
 
 They are asked for just before a chat completion goes to a deployment, if it is of a zoo with
 `answer_logprobs`, whole and not streamed, if the client says nothing about them, and LiteLLM knows
-the parameter for that model. An endpoint that refuses it all the same is not asked again. A
-deployment is asked in one request a minute until one is answered, so that a refusal is found out by
-one request of a worker.
+the parameter for that model. An endpoint that refuses it all the same is not asked again, and
+LiteLLM's router sends it that request again, without. A deployment is asked in one request a
+minute until one is answered, so that a refusal slows one request of a worker.
 """
 
 import math
@@ -19,8 +19,8 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.deployments.deployment import exploration_target
-from litellm_messplus.serving.litellm_seam import hidden_params
 from litellm_messplus.serving.open_requests import REMEMBERED, OpenRequest, OpenRequests
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS, PLAIN_METADATA
@@ -90,17 +90,22 @@ class AnswerLogprobs:
         found = [each for each in answers.field(response, "choices") or [] if _has(each)]
         for choice in found:
             delattr(choice, LOGPROBS)
-        deployment = str(hidden_params(response).get("model_id"))
+        deployment = str(litellm_seam.hidden_params(response).get("model_id"))
         if found and self._due.get(deployment) != NEVER:
             self._due[deployment] = ALWAYS
 
     def failed(self, kwargs: Mapping[str, Any]) -> None:
-        """Note a deployment that refused a call because it was asked for log-probabilities."""
+        """Note a deployment that refused a call because it was asked for log-probabilities, and let
+        the call be tried again without."""
         deployment = self._asking.pop(str(kwargs.get("litellm_call_id")), None)
         if deployment is not None and "logprob" in str(kwargs.get("exception")).lower():
             self._due[deployment] = NEVER
             words = f"{deployment} refuses log-probabilities: it is not asked for them again"
             self.counters.failure("logprobs_refused", words)
+            opened = self._open.of_hook(kwargs.get("litellm_params") or {}, kwargs)
+            if opened is not None:
+                opened.spared = deployment
+            litellm_seam.retry(kwargs)
 
     def _is_of_zoo(self, kwargs: Mapping[str, Any]) -> bool:
         """Tell whether a call is of such a zoo: for a client, or one of our own."""

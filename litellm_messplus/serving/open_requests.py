@@ -113,7 +113,8 @@ METADATA_KEY = "messplus"
 
 @dataclass(slots=True)
 class OpenRequest:
-    """An open request. ``tried`` are the ids of the deployments that failed it; ``asked`` is set
+    """An open request. ``tried`` are the ids of the deployments that failed it, and ``spared`` is
+    the one whose newest failure was caused by what we added to the call; ``asked`` is set
     if a source judges its answers, ``author`` if LiteLLM's cache answered and the author is known.
     ``needs`` is what the gates require, None in a zoo without gates; ``barred`` are the ids of the
     deployments that cannot take it, and ``left_out`` the candidates that a rule or a limit leaves
@@ -133,6 +134,7 @@ class OpenRequest:
     barred: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
     tried: set[str] = field(default_factory=set)
+    spared: str | None = None
     author: Author | None = None
     response_id: str | None = None
     unlogged: Callable[[], None] | None = None

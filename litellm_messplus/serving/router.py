@@ -123,7 +123,8 @@ class RequestRouter:
         if opened is None:
             opened = await self._begin(engine, deployments, request)
         else:
-            opened.tried.update(_failed(request))
+            opened.tried.update(each for each in _failed(request) if each != opened.spared)
+            opened.spared = None
             if opened.before is None:
                 admission = await self._gates.admit(
                     engine.zoo, request, opened.needs, deployments, opened.tried

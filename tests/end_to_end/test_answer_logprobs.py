@@ -1,6 +1,6 @@
 """With `answer_logprobs`, endpoints are asked for the log-probabilities of answers: the log has
-what they show, and only the client that asked for them itself sees them. No request fails for them
-but the one by which an endpoint is found out to refuse them."""
+what they show, and only the client that asked for them itself sees them. No request fails for
+them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -157,14 +157,25 @@ def test_nothing_else_is_asked(
 
 
 @pytest.mark.counts("logprobs_refused")
-def test_an_endpoint_that_refuses_them_is_not_asked_again(
-    client: httpx.Client, proxy: Proxy, upstream: Upstream
+@pytest.mark.parametrize(("model", "status"), [("huge", 400), ("middle", 403)])
+def test_one_that_refuses_them_answers_the_same_request_without_and_is_not_asked_again(
+    client: httpx.Client, proxy: Proxy, upstream: Upstream, model: str, status: int
 ) -> None:
-    refusing = Reply(status=400, failure="Logprobs is not enabled for this model")
+    """By LiteLLM's retry, though its settings say `num_retries: 0`."""
+    refusing = Reply(status=status, failure="Logprobs is not enabled for this model")
     upstream.script = lambda model, body: refusing if body.get("logprobs") else Reply()
-    first, then = ask(client, HUGE), ask(client, HUGE)
+    answers = [ask(client, model[0] * len(model)) for _ in range(2)]
 
-    assert first.status_code == 400
-    assert then.status_code == 200
-    assert asked(upstream) == [True, None]
-    assert client.get("/messplus/health").json()["logprobs_refused"] == 1
+    assert [each.status_code for each in answers] == [200, 200], answers[0].text
+    sent = [body.get("logprobs") for body in upstream.requests if body["model"] == model]
+    assert sent == [True, None, None]
+    assert np.isnan(logged(proxy, answers[0])[0]).all()
+    assert client.get("/messplus/health").json()["logprobs_refused"] >= 1
+
+
+def test_what_a_client_got_wrong_itself_is_not_tried_again(
+    client: httpx.Client, upstream: Upstream
+) -> None:
+    upstream.script = lambda model, body: Reply(status=400, failure="logprobs: too many")
+    assert ask(client, HUGE, logprobs=True, top_logprobs=99).status_code == 400
+    assert len(upstream.requests) == 1

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from litellm import BadRequestError, should_retry
 
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving import logprobs
@@ -103,7 +104,9 @@ def test_the_deployments_that_are_remembered_are_bounded(
 def test_one_that_refuses_is_not_asked_again_and_that_is_counted(now: list[float]) -> None:
     found = build(answer_logprobs=True)
     assert asks(found, call())
-    found.failed({**call(), "exception": ValueError("logprobs are not allowed")})
+    refusal = BadRequestError("logprobs are not allowed", "huge", "openai")
+    found.failed({**call(), "exception": refusal})
+    assert should_retry(refusal.status_code)
     now[0] += 10 * PROBE_SECONDS
     assert not asks(found, call())
     assert found.counters.as_dict() == {"logprobs_refused": 1}
@@ -118,6 +121,8 @@ def test_other_failures_and_those_of_clients_who_asked_change_nothing(
         assert not asks(found, call(logprobs=True, top_logprobs=99))
     else:
         assert asks(found, call())
-    found.failed({**call(), "exception": ValueError(words)})
+    failure = BadRequestError(words, "huge", "openai")
+    found.failed({**call(), "exception": failure})
+    assert failure.status_code == 400
     now[0] += PROBE_SECONDS
     assert asks(found, call())
