@@ -4,10 +4,13 @@
 
 Simulated deployments with a known truth are certified after every 100 of 10,000 requests, a
 thousand a day, at 95 %. ``covered`` is the share of deployments whose truth was inside at every
-look; ``width_at_10000`` is the width of the interval at the last look, in points, and ``possible``
-the width of one for a single look that knows the judge's errors. The program ends with status 1 if
-a case covers less than 95 %. Its figures for all cases together are those of
-the worst.
+look; ``width`` is the mean width of the interval at the last look, in points, and ``possible``
+the width of one for a single look that knows the judge's errors, without predictions.
+
+Each case is certified three times: expecting the promised share of every request; with a prediction
+for each kind of request, learned from the labels that have come in before; and with predictions
+that are the wrong way round. The program ends with status 1 if any of these covers less than 95 %.
+Its figures for all cases together are those of the worst.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from math import sqrt
 from typing import Any
 
@@ -34,13 +38,26 @@ A_DAY = 1_000
 ALPHA = 0.8
 AT_ONCE = 500
 """Deployments simulated in parallel."""
+BETTER = np.array((-0.3, -0.05, 0.15, 0.2))
+"""Difference of each kind of request, all equally frequent, to the share satisfied."""
+WEIGHT = 5.0
+"""Labels that the promised share stands for in a learned prediction."""
 
 Bits = NDArray[np.bool_]
+Tenths = NDArray[np.int_]
+
+
+class Expected(StrEnum):
+    """The expectation of a request's satisfaction before its label."""
+
+    PROMISED = "promised"
+    PREDICTED = "predicted"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of deployment. ``answers`` are the probabilities that an unsatisfied and a satisfied
+    """A deployment. ``answers`` are the probabilities that an unsatisfied and a satisfied
     user answer; ``graded`` that the judge grades a request, and ``errors`` that it is wrong;
     ``delay`` is the lag of any label in requests. With ``drifts``, the share satisfied falls by 15
     points for a fifth of the time, and is repaid later."""
@@ -92,49 +109,121 @@ WORDS = (None, 0.0, 1.0)
 
 def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dict[str, Any]:
     """Measure a case; ``advance`` is called with the number of deployments just done."""
-    covered, widths, errors = 0, [], []
+    inside: dict[Expected, int] = dict.fromkeys(Expected, 0)
+    widths: dict[Expected, list[Vector]] = {each: [] for each in Expected}
+    errors: dict[Expected, list[Vector]] = {each: [] for each in Expected}
     for seed, first in enumerate(range(0, deployments, AT_ONCE)):
         count = min(AT_ONCE, deployments - first)
-        is_inside = np.ones(count, dtype=np.bool_)
-        for requests, heard, truth in _looks(case, count, seed):
-            found = bounds(requests, heard, ALPHA, LEVEL)
-            is_inside &= (found.low <= truth + 1e-12) & (truth <= found.high + 1e-12)
-        covered += int(is_inside.sum())
-        widths.append(found.high - found.low)
-        errors.append(found.rate - truth)
+        is_inside = {each: np.ones(count, dtype=np.bool_) for each in Expected}
+        for requests, labels, truth in _looks(case, count, seed):
+            found = {}
+            for each, (expected, heard) in labels.items():
+                found[each] = bounds(requests, expected, heard, LEVEL)
+                is_over = found[each].low <= truth + 1e-12
+                is_inside[each] &= is_over & (truth <= found[each].high + 1e-12)
+        for each, last in found.items():
+            inside[each] += int(is_inside[each].sum())
+            widths[each].append(last.high - last.low)
+            errors[each].append(np.abs(last.rate - truth))
         advance(count)
     return {
         "case": case.name,
-        "covered": covered / deployments,
-        "width_at_10000": 100.0 * float(np.concatenate(widths).mean()),
-        "error_at_10000": 100.0 * float(np.abs(np.concatenate(errors)).mean()),
+        **{f"covered_{each}": inside[each] / deployments for each in Expected},
+        **{
+            f"width_{each}": 100.0 * float(np.concatenate(widths[each]).mean()) for each in Expected
+        },
+        **{
+            f"error_{each}": 100.0 * float(np.concatenate(errors[each]).mean()) for each in Expected
+        },
         "possible": case.possible,
     }
 
 
-def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, list[Heard], Vector]]:
+Labels = dict[Expected, tuple[Vector, list[Heard]]]
+"""The sum of what was expected of all requests, and the groups of labelled ones."""
+
+
+def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, Labels, Vector]]:
     """Yield for every look the number of requests, the labels on them, and the share satisfied.
 
     If labels are late, the claim covers the requests whose labels are due, as with `--wait`.
     """
     generator = np.random.default_rng([seed, CASES.index(case)])
-    kinds = [(word, grade) for word in WORDS for grade in WORDS if (word, grade) != (None, None)]
-    counts = {kind: np.zeros(deployments) for kind in kinds}
+    groups = {each: Groups(case, deployments) for each in Expected}
+    learned = Learned(deployments, case.delay // EVERY)
     satisfied = np.zeros(deployments)
     for look in range((REQUESTS - case.delay) // EVERY):
         numbers = np.arange(look * EVERY, (look + 1) * EVERY, dtype=np.float64)
-        truth = generator.random((deployments, EVERY)) < case.rate(numbers)
+        kind = generator.integers(len(BETTER), size=(deployments, EVERY))
+        truth = generator.random((deployments, EVERY)) < case.rate(numbers) + BETTER[kind]
         word, grade = _said(case, truth, generator)
         satisfied += truth.sum(axis=1)
-        for said in kinds:
-            counts[said] += (_is(word, said[0]) & _is(grade, said[1])).sum(axis=1)
+        predicted = np.take_along_axis(learned.tenths(), kind, axis=1)
+        learned.add(kind, np.where(np.isnan(word), grade, word))
+        groups[Expected.PROMISED].add(word, grade, np.full_like(kind, round(10 * ALPHA)))
+        groups[Expected.PREDICTED].add(word, grade, predicted)
+        groups[Expected.WRONG].add(word, grade, np.rint(10 * (ALPHA - BETTER[kind])).astype(int))
         requests = np.full(deployments, float((look + 1) * EVERY))
+        yield requests, {each: groups[each].labels() for each in Expected}, satisfied / requests
+
+
+class Groups:
+    """The requests with the same labels, of which the same was expected; expectations in tenths."""
+
+    def __init__(self, case: Case, deployments: int) -> None:
+        kinds = [(word, grade) for word in WORDS for grade in WORDS if case.graded or grade is None]
+        self._kinds = [kind for kind in kinds if kind != (None, None)]
+        self._drawn = case.drawn
+        self._counts = np.zeros((len(self._kinds), 11, deployments))
+        self._expected = np.zeros(deployments)
+
+    def add(self, word: Vector, grade: Vector, tenths: Tenths) -> None:
+        """Add requests: labels, NaN without one, and expectations, all of the same shape."""
+        tenths = tenths.clip(0, 10)
+        self._expected += tenths.sum(axis=1) / 10.0
+        for place, said in enumerate(self._kinds):
+            is_said = _is(word, said[0]) & _is(grade, said[1])
+            for tenth in np.unique(tenths[is_said]):
+                self._counts[place, tenth] += (is_said & (tenths == tenth)).sum(axis=1)
+
+    def labels(self) -> tuple[Vector, list[Heard]]:
+        """Return the sum of the expectations, and the groups that are not empty."""
         heard = [
-            Heard(counts[said], said[0], said[1], probability=case.drawn)
-            for said in kinds
-            if case.graded > 0.0 or said[1] is None
+            Heard(self._counts[place, tenth], *said, tenth / 10.0, probability=self._drawn)
+            for place, said in enumerate(self._kinds)
+            for tenth in range(11)
+            if self._counts[place, tenth].any()
         ]
-        yield requests, heard, satisfied / requests
+        return self._expected, heard
+
+
+class Learned:
+    """The mean label of each kind of request, which a look learns from looks ``lag`` before it."""
+
+    def __init__(self, deployments: int, lag: int) -> None:
+        self._sums = np.zeros((deployments, len(BETTER)))
+        self._counts = np.zeros((deployments, len(BETTER)))
+        self._lag = lag
+        self._coming: list[tuple[Vector, Vector]] = []
+
+    def tenths(self) -> Tenths:
+        """Return the predictions, in tenths."""
+        mean = (self._sums + WEIGHT * ALPHA) / (self._counts + WEIGHT)
+        return np.rint(10.0 * mean).astype(np.int_)
+
+    def add(self, kind: NDArray[np.int_], label: Vector) -> None:
+        """Add the labels of a look, NaN without one, and learn those that are due."""
+        of_kind = [np.where(kind == number, label, np.nan) for number in range(len(BETTER))]
+        self._coming.append(
+            (
+                np.stack([np.nansum(each, axis=1) for each in of_kind], axis=1),
+                np.stack([(~np.isnan(each)).sum(axis=1) for each in of_kind], axis=1),
+            )
+        )
+        if len(self._coming) > self._lag:
+            sums, counts = self._coming.pop(0)
+            self._sums += sums
+            self._counts += counts
 
 
 def _said(case: Case, truth: Bits, generator: np.random.Generator) -> tuple[Vector, Vector]:
@@ -155,13 +244,16 @@ def _is(said: Vector, value: float | None) -> Bits:
 def _shown(found: list[dict[str, Any]], deployments: int) -> Table:
     table = Table(title=f"{deployments:,} deployments, looked at every {EVERY} of {REQUESTS:,}")
     table.add_column("case")
-    for title in ("covered at every look", "width, points", "mean error, points", "possible"):
-        table.add_column(title, justify="right")
-    for each in found:
-        figures = (each["width_at_10000"], each["error_at_10000"], each["possible"])
-        table.add_row(
-            each["case"], f"{each['covered']:.2%}", *(f"{value:.2f}" for value in figures)
+    for title in ("covered", "width, points", "mean error, points"):
+        for each in Expected:
+            table.add_column(f"{title}: {each}", justify="right")
+    table.add_column("possible", justify="right")
+    for row in found:
+        covered = (f"{row[f'covered_{each}']:.2%}" for each in Expected)
+        points = (
+            f"{row[f'{name}_{each}']:.2f}" for name in ("width", "error") for each in Expected
         )
+        table.add_row(row["case"], *covered, *points, f"{row['possible']:.2f}")
     return table
 
 
@@ -179,9 +271,9 @@ def main() -> int:
             task = progress.add_task(case.name, total=given.deployments)
             advance = lambda done, task=task: progress.advance(task, done)  # noqa: E731
             found.append(measure(case, given.deployments, advance))
-    covered = min(each["covered"] for each in found)
+    covered = min(row[f"covered_{each}"] for row in found for each in Expected)
     if given.json:
-        width = max(each["width_at_10000"] for each in found)
+        width = max(row[f"width_{Expected.PREDICTED}"] for row in found)
         summed = {"deployments": given.deployments, "covered": covered, "width_at_10000": width}
         print(json.dumps({**summed, "cases": found}))
     else:

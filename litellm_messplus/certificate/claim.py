@@ -17,6 +17,7 @@ from litellm_messplus.certificate.reading import (
     NoCertificateError,
     counted_last,
     counted_since,
+    expected_since,
     heard_since,
     span_of,
 )
@@ -76,10 +77,12 @@ LABELS_ARE_IN = "Labels that are still to come are like those that are there."
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A group of requests with the same labels; `null` is no label."""
+    """A group of requests with the same labels, of each of which the same was expected; `null` is
+    no label."""
 
     word: float | None
     grade: float | None
+    expected: float
     weight: float
     probability: float | None
     requests: int
@@ -91,13 +94,15 @@ class Claim:
     to ``high`` at every look, except with the probability that the certificate's level leaves.
 
     ``told`` counts requests labelled by users or checks, ``graded`` by the judge, ``paired`` by
-    both; ``alpha`` is the promised share, the mean if it changed. They are conversations if
+    both; ``expected`` is the number that predictions expected to satisfy before any label;
+    ``alpha`` is the promised share, the mean if it changed. They are conversations if
     ``unit`` says so. ``failed`` got no answer, ``answered_share`` is the share answered of both,
     and ``failed_among`` of the failed are in the claim, as unsatisfied.
     """
 
     alpha: float
     requests: int
+    expected: float
     told: int
     graded: int
     paired: int
@@ -134,7 +139,7 @@ class Promise:
 class Certificate:
     """The certificate of a zoo, from the beginning of a day until a moment, UTC. ``window`` is the
     number of requests of a last window; ``sql`` returns the groups ``said`` of every promise since
-    that day."""
+    that day, and ``expected_sql`` what failed and what was expected."""
 
     zoo: str
     level: float
@@ -144,6 +149,7 @@ class Certificate:
     window: int
     promises: tuple[Promise, ...]
     sql: str
+    expected_sql: str
     counted: str = COUNTED
     beside_status: str = BESIDE_STATUS
 
@@ -160,7 +166,8 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
     """Compute what these requests prove at that confidence, the judge corrected or trusted."""
     heard = counted.heard
     requests = np.array([float(counted.requests)])
-    found = bounds(requests, heard, counted.alpha, level, trust_judge=trust_judge)
+    expected = np.array([counted.expected])
+    found = bounds(requests, expected, heard, level, trust_judge=trust_judge)
     low, high = float(found.low[0]), float(found.high[0])
     interval = Interval(low, high)
     told = sum(int(each.count[0]) for each in heard if each.word is not None)
@@ -169,6 +176,7 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
     return Claim(
         alpha=counted.alpha,
         requests=counted.requests,
+        expected=counted.expected,
         told=told,
         graded=sum(int(each.count[0]) for each in graded),
         paired=sum(int(each.count[0]) for each in graded if each.word is not None),
@@ -180,7 +188,14 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
         kept_within_points=points_below(interval, counted.alpha),
         assumed=_assumed(found.sampling, told, counted.requests, trust_judge),
         said=tuple(
-            Said(each.word, each.grade, each.weight, each.probability, int(each.count[0]))
+            Said(
+                each.word,
+                each.grade,
+                each.expected,
+                each.weight,
+                each.probability,
+                int(each.count[0]),
+            )
             for each in heard
         ),
         unit=counted.unit,
@@ -247,6 +262,7 @@ async def certify(
         window=window,
         promises=_promises(whole, last, level, trust_judge),
         sql=_shown(heard_since(zoo, span), engine),
+        expected_sql=_shown(expected_since(zoo, span), engine),
     )
 
 
@@ -306,6 +322,8 @@ def _blocks(found: Certificate) -> Iterator[str]:
     yield "## The SQL behind it"
     yield "It gives the groups under *Evidence* of every promise."
     yield f"```sql\n{found.sql}\n```"
+    yield "This gives the failed requests, and what was expected of the others."
+    yield f"```sql\n{found.expected_sql}\n```"
 
 
 def _promise(promise: Promise, window: int) -> Iterator[str]:
@@ -332,7 +350,8 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield "### Evidence"
     yield (
         f"Of {claim.requests:,} {claim.unit} users or checks spoke of {claim.told:,}, and the "
-        f"judge of {claim.graded:,}; of {claim.paired:,} both did."
+        f"judge of {claim.graded:,}; of {claim.paired:,} both did. Predictions before any label "
+        f"expected {claim.expected:,.0f} to be satisfied: the labels estimate by how much they err."
     )
     if claim.said:
         yield "\n".join(_table(claim))
@@ -352,9 +371,9 @@ def _failures(claim: Claim) -> str:
 
 
 def _table(claim: Claim) -> Iterator[str]:
-    yield f"| Users, checks | Judge | Weight | Probability | {claim.unit.capitalize()} |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield f"| Users, checks | Judge | Expected | Weight | Probability | {claim.unit.capitalize()} |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     for each in claim.said:
-        cells = (each.word, each.grade, each.weight, each.probability)
+        cells = (each.word, each.grade, each.expected, each.weight, each.probability)
         shown = ("" if cell is None else f"{cell:g}" for cell in cells)
         yield f"| {' | '.join((*shown, f'{each.requests:,}'))} |"

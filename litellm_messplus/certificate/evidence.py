@@ -13,6 +13,11 @@ silent rest is estimated from a sample, in one of three ways:
 - `answers`: neither. Users who answered stand for those who did not, with the weights of the
   configured response bias. That is an assumption, and no number of labels proves it.
 
+In all of them the sample estimates no more than what the predictions missed: each request has an
+expected satisfaction, fixed before its label is drawn, whose sum over all requests is known. Any
+such expectation leaves the bounds valid, and the better it is the narrower they are (a control
+variate, see `sequence`).
+
 All numbers are vectors with one element per promise, so that a benchmark computes many at once.
 """
 
@@ -46,13 +51,15 @@ class Heard:
     """A group of requests with the same labels, and their ``count``.
 
     ``word`` is the label of a user or a check, and ``grade`` the judge's; None without one.
-    ``weight`` is the word's. ``probability`` is that of the draw of the label: of the grade if
-    there is one; None if it was not drawn, or its probability was not recorded.
+    ``expected`` is the satisfaction expected of each before its label, from 0 to 1. ``weight`` is
+    the word's. ``probability`` is that of the draw of the label: of the grade if there is one; None
+    if it was not drawn, or its probability was not recorded.
     """
 
     count: Vector
     word: float | None
     grade: float | None
+    expected: float
     weight: float = 1.0
     probability: float | None = None
 
@@ -77,24 +84,24 @@ def sampling_of(heard: Sequence[Heard]) -> Sampling:
 
 def bounds(
     requests: Vector,
+    expected: Vector,
     heard: Sequence[Heard],
-    centre: float,
     level: float,
     *,
     trust_judge: bool = False,
 ) -> Bounds:
     """Bound the share satisfied of ``requests``, at least one, at that confidence.
 
-    ``centre`` is the share expected before any label: the promised one. A wrong one only widens the
-    bounds. With ``trust_judge`` the judge's grades are taken as true, whatever users said of the
-    same requests.
+    ``expected`` is the sum of what was expected of each of them before its label; a wrong
+    expectation only widens the bounds. With ``trust_judge`` the judge's grades are taken as true,
+    whatever users said of the same requests.
     """
     sampling, made = sampling_of(heard), -log(1.0 - level)
     if sampling is Sampling.JUDGE:
-        low, rate, high = _judged(requests, heard, centre, made, trust_judge)
+        low, rate, high = _judged(requests, expected, heard, made, trust_judge)
     else:
-        low, rate, high = _told(requests, heard, centre, made, sampling)
-    told, satisfied = _words(heard, requests)
+        low, rate, high = _told(requests, expected, heard, made, sampling)
+    told, satisfied, _ = _words(heard, requests)
     least, most = satisfied / requests, (satisfied + requests - told) / requests
     return Bounds(
         rate=np.clip(rate / requests, least, most),
@@ -104,18 +111,20 @@ def bounds(
     )
 
 
-def _words(heard: Sequence[Heard], requests: Vector) -> tuple[Vector, Vector]:
-    """Count the requests with a word of a user or a check, and the satisfied ones of them."""
-    told, satisfied = np.zeros_like(requests), np.zeros_like(requests)
+def _words(heard: Sequence[Heard], requests: Vector) -> tuple[Vector, Vector, Vector]:
+    """Count the requests with a word of a user or a check, the satisfied ones of them, and those
+    expected to be."""
+    told, satisfied, expected = np.zeros((3, *requests.shape))
     for each in heard:
         if each.word is not None:
             told += each.count
             satisfied += each.count * each.word
-    return told, satisfied
+            expected += each.count * each.expected
+    return told, satisfied, expected
 
 
 def _told(
-    requests: Vector, heard: Sequence[Heard], centre: float, made: float, sampling: Sampling
+    requests: Vector, expected: Vector, heard: Sequence[Heard], made: float, sampling: Sampling
 ) -> tuple[Vector, Vector, Vector]:
     """Bound the sum of the words if every request had one: by draws, plus the words given unasked;
     or by those who answered, as if drawn, with the share of all by weight."""
@@ -128,20 +137,21 @@ def _told(
         unasked, sample = [], words
         weighed = sum((each.count * each.weight for each in words), np.zeros_like(requests))
         likely = [_probability(weighed / each.weight, requests) for each in sample]
-    told, satisfied = _words(unasked, requests)
+    _, satisfied, foreseen = _words(unasked, requests)
     sums = _sums(likely, requests)
     for each, probability in zip(sample, likely, strict=True):
-        sums.add(np.full_like(requests, (each.word or 0.0) - centre), probability, each.count)
-    start = satisfied + centre * (requests - told)
+        error = np.full_like(requests, (each.word or 0.0) - each.expected)
+        sums.add(error, probability, each.count)
+    start = satisfied + expected - foreseen
     low, high = sums.bounds(made)
     return start + low, start + sums.estimate, start + high
 
 
 def _judged(
-    requests: Vector, heard: Sequence[Heard], centre: float, made: float, trust_judge: bool
+    requests: Vector, expected: Vector, heard: Sequence[Heard], made: float, trust_judge: bool
 ) -> tuple[Vector, Vector, Vector]:
     """Bound the users' words together with the judge's grades of the silent requests."""
-    told, satisfied = _words(heard, requests)
+    told, satisfied, foreseen = _words(heard, requests)
     drawn = [each for each in heard if each.grade is not None]
     graded = sum((each.count for each in drawn), np.zeros_like(requests))
     sample = [each for each in drawn if each.word is None]
@@ -153,8 +163,9 @@ def _judged(
     ]
     sums = _sums(likely, requests)
     for each, probability in zip(sample, likely, strict=True):
-        sums.add(np.full_like(requests, (each.grade or 0.0) - centre), probability, each.count)
-    silent = Silent(requests - told, centre, sums)
+        error = np.full_like(requests, (each.grade or 0.0) - each.expected)
+        sums.add(error, probability, each.count)
+    silent = Silent(requests - told, expected - foreseen, sums)
     at_its_word = silent.shares(made)
     shares = at_its_word if trust_judge else silent.corrected(Pairs.of(drawn, requests), made)
     shares = tuple(
@@ -187,10 +198,11 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Silent:
-    """The requests without a user's word, and the judge's grades of them, around ``centre``."""
+    """The requests without a user's word, how many of them were ``expected`` to be satisfied, and
+    the judge's grades around that."""
 
     requests: Vector
-    centre: float
+    expected: Vector
     sums: SampledSums
 
     def shares(self, made: Vector | float, noise: Vector | float = 0.0) -> tuple[Vector, ...]:
@@ -198,7 +210,7 @@ class Silent:
         likeliest, the highest."""
         low, high = self.sums.bounds(made, noise)
         whole = np.maximum(self.requests, 1.0)
-        return tuple(self.centre + each / whole for each in (low, self.sums.estimate, high))
+        return tuple((self.expected + each) / whole for each in (low, self.sums.estimate, high))
 
     def corrected(self, pairs: Pairs, made: float) -> tuple[Vector, ...]:
         """Return the share of satisfied ones among them: the lowest, the likeliest, the highest.

@@ -1,9 +1,9 @@
 """Queries of the log for the certificate: counts of requests, and counts by their labels.
 
-The number of requests comes from the sums by day. Of the log only labelled requests are read, along
-the index of the labels' times, in groups of requests with the same labels: values to the hundredth,
-probabilities to the ten-thousandth. Runs alike on SQLite and Postgres, and the page shows the very
-statement.
+The number of requests comes from the sums by day, and what was expected of them from the log.
+Labelled requests are read along the index of the labels' times, in groups of requests with the same
+labels: values to the hundredth, expectations to the tenth, probabilities to the ten-thousandth.
+Runs alike on SQLite and Postgres, and the page shows the very statements.
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,7 @@ from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 from litellm_messplus.status.reading import is_since, window_start
 from litellm_messplus.store.tables import (
+    calls,
     labels,
     log_head,
     outcomes,
@@ -57,6 +58,12 @@ IS_FAILED = outcomes.c.failure.is_not(None)
 COUNTS = and_(outcomes.c.counts, ~outcomes.c.service_level.endswith(BEFORE_SUFFIX))
 """Requests that count towards a promise: those served as before do not, and the first request of a
 conversation stands for all of it if the promise counts conversations."""
+IS_IN = or_(~IS_FAILED, outcomes.c.satisfaction.is_not(None))
+"""Requests that are certified: those answered, and failed ones that have a verdict."""
+BY_PROMPT = case((calls.c.candidate == requests.c.chosen, requests.c.expected_satisfaction))
+EXPECTED = func.round(10 * func.coalesce(calls.c.answer_said, BY_PROMPT, outcomes.c.alpha)) / 10.0
+"""Satisfaction expected of the call that answered, before its label: by its answer where that was
+read, else by its prompt; the promised share if another model than the chosen one answered."""
 
 
 class NoCertificateError(MessplusError):
@@ -78,11 +85,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The answered ``requests`` of one service level, the share promised to them, and their labels.
-    They are conversations if the promise's ``unit`` says so. Others ``failed``; some of those are
-    among the requests, as unsatisfied, if failures count."""
+    """The answered ``requests`` of one service level, how many were ``expected`` to be satisfied,
+    the share promised to them, and their labels. They are conversations if the promise's ``unit``
+    says so. Others ``failed``; some of those are among the requests, as unsatisfied, if failures
+    count."""
 
     requests: int
+    expected: float
     alpha: float
     heard: list[Heard] = field(default_factory=list)
     unit: str = "requests"
@@ -125,14 +134,13 @@ async def _known(connection: AsyncConnection) -> str:
 
 async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, Counted]:
     """Read a span, by service level; levels without a request are left out."""
-    last, of, asked = span.until.date(), request_sums.c, requests.c
+    last, of = span.until.date(), request_sums.c
     is_in = and_(of.zoo == zoo, of.day >= span.since, of.day < last)
     found = await tallies(connection, "service_level", source=request_sums, where=is_in)
     # The last day may be only partly in the span, so it is read from the outcomes.
     for level, tally in (await _of_requests(connection, _of_last_day(zoo, span))).items():
         found[level] = found.get(level, Tally()) + tally
-    is_own = asked.created_at >= span.start, asked.created_at < span.until
-    return await _counted(connection, zoo, found, heard_since(zoo, span), *is_own)
+    return await _counted(connection, found, heard_since(zoo, span), expected_since(zoo, span))
 
 
 async def counted_last(
@@ -147,7 +155,8 @@ async def counted_last(
     is_own = is_since(starts)
     found = await _of_requests(connection, select(requests.c.request_id).where(is_own))
     heard = _counts(labels.c.position >= min(starts.values(), default=0), is_own)
-    counted = await _counted(connection, zoo, found, heard, is_own)
+    expected = _expected(requests.c.zoo == zoo, is_own)
+    counted = await _counted(connection, found, heard, expected)
     return {level: replace(each, unit=whole[level].unit) for level, each in counted.items()}
 
 
@@ -159,36 +168,48 @@ async def _of_requests(connection: AsyncConnection, ids: Select[Any]) -> dict[Gr
 
 async def _counted(
     connection: AsyncConnection,
-    zoo: str,
     found: Mapping[Group, Tally],
-    query: Select[Any],
-    *is_own: ColumnElement[bool],
+    heard_query: Select[Any],
+    expected_query: Select[Any],
 ) -> dict[str, Counted]:
-    """Read the labels of the requests that were added up, and count the failed ones."""
-    heard = await _heard(connection, query)
-    failures = await _failed(connection, zoo, *is_own)
+    """Read the labels of the requests that were added up, what was expected, and what failed."""
+    heard = await _heard(connection, heard_query)
+    read = {row.service_level: row for row in await connection.execute(expected_query)}
     counted = {}
     for (level,), tally in sorted(found.items()):
-        failed, among = failures.get(level, (0, 0))
+        failed, among, expected = read[level][1:] if level in read else (0, 0, None)
         answered = tally.counted - failed + among
         if answered > 0 and not is_before(level):
             said = heard.get(level, [])
-            counted[level] = Counted(answered, tally.alpha or 0.0, said, tally.unit, failed, among)
+            figures = answered, expected or 0.0, tally.alpha or 0.0
+            counted[level] = Counted(*figures, said, tally.unit, failed, among)
     return counted
 
 
-async def _failed(
-    connection: AsyncConnection, zoo: str, *is_own: ColumnElement[bool]
-) -> dict[str, tuple[int, int]]:
-    """Count the failed requests under these conditions, by service level, and those of them that
-    count as unsatisfied because they have a verdict."""
-    query = (
-        select(outcomes.c.service_level, func.count(), func.count(outcomes.c.satisfaction))
+def expected_since(zoo: str, span: Span) -> Select[Any]:
+    """Sum what was expected of the requests of a span."""
+    asked = requests.c
+    return _expected(
+        asked.zoo == zoo, asked.created_at >= span.start, asked.created_at < span.until
+    )
+
+
+def _expected(*where: ColumnElement[bool]) -> Select[Any]:
+    """Count the failed requests under these conditions by service level, and those of them that
+    count as unsatisfied because they have a verdict; and sum what was expected of those that are
+    certified."""
+    return (
+        select(
+            outcomes.c.service_level,
+            func.count().filter(IS_FAILED).label("failed"),
+            func.count(outcomes.c.satisfaction).filter(IS_FAILED).label("failed_among"),
+            func.sum(EXPECTED).filter(IS_IN).label("expected"),
+        )
         .join(requests, requests.c.request_id == outcomes.c.request_id)
-        .where(outcomes.c.zoo == zoo, COUNTS, IS_FAILED, *is_own)
+        .outerjoin(calls, calls.c.call_id == requests.c.request_id + ".0")
+        .where(COUNTS, *where)
         .group_by(outcomes.c.service_level)
     )
-    return {level: (count, among) for level, count, among in await connection.execute(query)}
 
 
 def _of_last_day(zoo: str, span: Span) -> Select[Any]:
@@ -203,9 +224,8 @@ def _of_last_day(zoo: str, span: Span) -> Select[Any]:
 async def _heard(connection: AsyncConnection, query: Select[Any]) -> dict[str, list[Heard]]:
     found: dict[str, list[Heard]] = {}
     for row in await connection.execute(query):
-        said = Heard(
-            np.array([float(row.requests)]), row.word, row.grade, row.weight, row.probability
-        )
+        count = np.array([float(row.requests)])
+        said = Heard(count, row.word, row.grade, row.expected, row.weight, row.probability)
         found.setdefault(row.service_level, []).append(said)
     return found
 
@@ -222,13 +242,20 @@ def heard_since(zoo: str, span: Span) -> Select[Any]:
 
 
 def _counts(*where: ColumnElement[bool]) -> Select[Any]:
-    """Count the labelled requests under these conditions by the labels of the served call: the word
-    that counts, if any, and the judge's grade, if any; none of a failed one."""
+    """Count the labelled requests under these conditions by the labels of the served call and what
+    was expected of it: the word that counts, if any, and the judge's grade, if any; none of a
+    failed one."""
     served = requests.c.request_id + ".0"
     told = (
-        select(requests.c.service_level, labels.c.call_id, IS_FAILED.label("is_failed"))
+        select(
+            requests.c.service_level,
+            labels.c.call_id,
+            IS_FAILED.label("is_failed"),
+            EXPECTED.label("expected"),
+        )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .join(outcomes, outcomes.c.request_id == labels.c.request_id)
+        .outerjoin(calls, calls.c.call_id == labels.c.call_id)
         .where(labels.c.call_id == served, COUNTS, *where)
         .distinct()
         .cte("told")
@@ -241,6 +268,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         told.c.service_level,
         case((is_word, func.round(verdict.c.value * 100) / 100.0)).label("word"),
         (func.round(grade.c.value * 100) / 100.0).label("grade"),
+        told.c.expected,
         case((is_word, func.round(verdict.c.weight * 100) / 100.0), else_=1.0).label("weight"),
         (func.round(bought.c.probability * 10_000) / 10_000.0).label("probability"),
     )

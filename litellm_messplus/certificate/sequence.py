@@ -9,9 +9,10 @@ never grows in expectation exceeds 1 / a at any time with probability a at most.
 `SampledSums` is about the sum of ``error`` over all requests of a stream, of which a sample is
 seen: each with a known probability, by a draw independent of all else (inverse probability
 weighting, as in Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, "Anytime-valid off-policy
-inference for contextual bandits", 2022). ``error`` is a label minus its expectation before it came:
-the better the expectation, the narrower the interval. With a draw A of probability p, and for any
-rate of betting r below -log(1 - p),
+inference for contextual bandits", 2022). ``error`` is a label minus its expectation, from 0 to 1:
+any that is fixed before the label is drawn, from earlier labels too. The sum of the expectations is
+known, and the better they are, the narrower is the interval. With a draw A of probability p, and
+for any rate of betting r below -log(1 - p),
 
     exp(r (A / p - 1) error - A cost(r, error, p)),
     cost(r, error, p) = u (1 - p) / p - log(1 + (1 - exp(-u)) (1 - p) / p),  u = r error,

@@ -239,6 +239,7 @@ class Run:
         self._queue = np.zeros(len(recording))
         self._aim = np.zeros(len(recording))
         self._said = np.full(len(recording), np.nan)
+        self._expected = self._said.copy()
 
     def go(self) -> Outcome:
         """Serve every request once; labels that have not arrived at the end are lost."""
@@ -255,6 +256,7 @@ class Run:
             first=self._first,
             queue=self._queue,
             said=self._said,
+            expected=self._expected,
         )
 
     def _serve(self, request: int) -> bool:
@@ -276,7 +278,11 @@ class Run:
         first = self.place[choice.decision.chosen]
         question = self._question(request, self.level)
         reading = self.engine.reads(question, choice, self.recording.answers[request, first])
-        return None if reading.goes_on_to is None else self.place[reading.goes_on_to]
+        if reading.goes_on_to is None:
+            self._expected[request] = reading.answer
+            return None
+        self._expected[request] = np.nan  # of the first answer, not of the one that is given
+        return self.place[reading.goes_on_to]
 
     def _hear(self, request: int) -> None:
         """Fold in what has arrived before a request is decided."""
@@ -300,6 +306,7 @@ class Run:
         choice = self.engine.decide(self._question(request, level), labelled)
         self._queue[request] = choice.situation.queue
         self._aim[request] = choice.situation.alpha
+        self._expected[request] = choice.decision.expected_satisfaction
         return choice
 
     def _note_decided(self, request: int, level: str, choice: Choice, calls: int) -> None:

@@ -133,8 +133,9 @@ class Outcome:
 
     ``satisfied`` is the truth of the served calls, whatever their labels; ``cost`` that of every
     call, ``label_cost`` the total of those that were made to learn. ``queue`` is None if the
-    baseline has none; ``said`` holds the labels that came for the served calls, NaN if none did;
-    None if no labels were collected.
+    baseline has none; ``said`` holds the labels that came for the served calls, NaN if none did,
+    and ``expected`` what was predicted of them, NaN where nothing was; both are None if no labels
+    were collected.
     """
 
     served: NDArray[np.intp]
@@ -146,6 +147,7 @@ class Outcome:
     second_answers: int = 0
     queue: Series | None = None
     said: Series | None = None
+    expected: Series | None = None
 
     @classmethod
     def of(
@@ -159,6 +161,7 @@ class Outcome:
         first: NDArray[np.intp] | None = None,
         queue: Series | None = None,
         said: Series | None = None,
+        expected: Series | None = None,
     ) -> "Outcome":
         """Look the outcome up in every model's answers and costs; see
         ``Outcome``."""
@@ -177,6 +180,7 @@ class Outcome:
             second_answers=int((replaced > 0.0).sum()),
             queue=queue,
             said=said,
+            expected=expected,
         )
 
     @classmethod
@@ -247,14 +251,18 @@ def certified(outcomes: Sequence[Outcome], alpha: float, confidence: float) -> d
 
 
 def _certificate(outcome: Outcome, alpha: float, confidence: float) -> Interval:
-    said = np.full(0, np.nan) if outcome.said is None else outcome.said
-    values, counts = np.unique(said[~np.isnan(said)], return_counts=True)
+    unknown = np.full(len(outcome.served), np.nan)
+    said = unknown if outcome.said is None else outcome.said
+    predicted = unknown if outcome.expected is None else outcome.expected
+    expected = np.where(np.isnan(predicted), alpha, predicted).round(1)
+    labelled = np.stack((said, expected), axis=1)[~np.isnan(said)]
+    groups, counts = np.unique(labelled, axis=0, return_counts=True)
     heard = [
-        Heard(np.array([float(count)]), value, None)
-        for value, count in zip(values.tolist(), counts.tolist(), strict=True)
+        Heard(np.array([float(count)]), value, None, foreseen)
+        for (value, foreseen), count in zip(groups.tolist(), counts.tolist(), strict=True)
     ]
-    requests = np.array([float(len(outcome.served))])
-    found = bounds(requests, heard, alpha, confidence)
+    requests = np.array([float(len(said))])
+    found = bounds(requests, np.array([expected.sum()]), heard, confidence)
     return Interval(float(found.low[0]), float(found.high[0]))
 
 

@@ -1,8 +1,9 @@
-"""Deployments of which the truth is known: what was said of their requests, look after look."""
+"""Deployments of which the truth is known: the labels of their requests, look after look."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,35 +20,54 @@ SAID = tuple(product(NUMBERS, NUMBERS))
 class World:
     """``rate`` is the share satisfied; ``answers`` how likely an unsatisfied and a satisfied user
     answers; ``graded`` how likely the judge grades, and ``errors`` how often it is wrong.
-    ``drawn`` is the probability in the log, where users are asked by draws."""
+    ``drawn`` is the probability in the log, where users are asked by draws. Half of the requests
+    are satisfied more often, the others less often, by ``apart``; ``expected`` is what was expected
+    of both kinds before any label."""
 
     rate: float = 0.8
     answers: tuple[float, float] = (0.0, 0.0)
     graded: float = 0.0
     errors: float = 0.0
     drawn: float | None = None
+    apart: float = 0.15
+    expected: tuple[float, float] = (0.75, 0.75)
 
 
-def looks(
-    world: World, deployments: int, requests: int, every: int, seed: int
-) -> Iterator[tuple[Vector, list[Heard], Vector]]:
-    """The number of requests so far, what was said of them, and how many were satisfied."""
+class Look(NamedTuple):
+    """The number of requests so far, of those expected to be satisfied, their labels, and the
+    number of satisfied ones."""
+
+    requests: Vector
+    expected: Vector
+    heard: list[Heard]
+    satisfied: Vector
+
+
+def looks(world: World, deployments: int, requests: int, every: int, seed: int) -> Iterator[Look]:
+    """The deployments at every look."""
     generator = np.random.default_rng(seed)
-    counts = np.zeros((len(SAID), deployments))
-    satisfied = np.zeros(deployments)
+    counts = np.zeros((2, len(SAID), deployments))
+    satisfied, expected = np.zeros((2, deployments))
     for look in range(requests // every):
-        truth = generator.random((deployments, every)) < world.rate
+        is_easy = generator.random((deployments, every)) < 0.5
+        rate = world.rate + np.where(is_easy, world.apart, -world.apart)
+        truth = generator.random((deployments, every)) < rate
         word, grade = _said(world, truth, generator)
         satisfied += truth.sum(axis=1)
-        counts += [
-            ((word == NUMBERS[said[0]]) & (grade == NUMBERS[said[1]])).sum(axis=1) for said in SAID
-        ]
+        expected += np.where(is_easy, *world.expected).sum(axis=1)
+        for kind, is_kind in enumerate((is_easy, ~is_easy)):
+            counts[kind] += [
+                (is_kind & (word == NUMBERS[said[0]]) & (grade == NUMBERS[said[1]])).sum(axis=1)
+                for said in SAID
+            ]
         heard = [
-            Heard(count.copy(), said[0], said[1], probability=world.drawn)
-            for count, said in zip(counts, SAID, strict=True)
+            Heard(counts[kind][place].copy(), *said, foreseen, probability=world.drawn)
+            for kind, foreseen in enumerate(world.expected)
+            for place, said in enumerate(SAID)
             if said != (None, None) and (world.graded > 0.0 or said[1] is None)
         ]
-        yield np.full(deployments, float((look + 1) * every)), heard, satisfied.copy()
+        so_far = np.full(deployments, float((look + 1) * every))
+        yield Look(so_far, expected.copy(), heard, satisfied.copy())
 
 
 def _said(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -78,14 +79,50 @@ def test_the_statement_on_the_page_gives_the_evidence_on_the_page(
 ) -> None:
     with sqlite3.connect(database) as connection:
         rows = connection.execute(certificate.sql).fetchall()
+        expected = connection.execute(certificate.expected_sql).fetchall()
     said = [
-        (promise.service_level, each.word, each.grade, each.weight, each.probability, each.requests)
+        (promise.service_level, *asdict(each).values())
         for promise in certificate.promises
         for each in promise.since.said
     ]
+    claims = [(promise.service_level, promise.since) for promise in certificate.promises]
 
     assert rows == said
-    assert certificate.sql in page(certificate)
+    assert expected == [(name, x.failed, x.failed_among, x.expected) for name, x in claims]
+    for statement in (certificate.sql, certificate.expected_sql):
+        assert statement in page(certificate)
+
+
+def test_it_expects_what_was_predicted_of_the_answer_that_was_given(tmp_path: Path) -> None:
+    """By the answer where that was read, else by the prompt; of another model than the chosen one
+    nothing was predicted."""
+    recorded = make_history()
+    read = recorded.requests[0].request_id
+    recorded.calls = [
+        replace(call, answer_said=0.18) if call.request_id == read else call
+        for call in recorded.calls
+    ]
+    expected = dict.fromkeys(ALPHA, 0.0)
+    for request in recorded.requests:
+        call = recorded.served(request)
+        if call.status is CallStatus.SUCCESS:
+            by_prompt = request.expected_satisfaction if call.candidate == request.chosen else None
+            predicted = (call.answer_said, by_prompt, request.alpha)
+            expected[request.service_level] += round(
+                next(each for each in predicted if each is not None), 1
+            )
+    migrated(tmp_path / "log.db", recorded)
+
+    found = certified(tmp_path / "log.db")
+    assert {each.service_level: each.since.expected for each in found.promises} == pytest.approx(
+        expected
+    )
+    assert all(
+        sum(group.requests * group.expected for group in each.since.said) <= each.since.expected
+        for each in found.promises
+    )
+    claim = since(found)
+    assert {0.2, 0.4, 0.7} <= {each.expected for each in claim.said}
 
 
 def test_a_later_day_leaves_the_earlier_requests_out(database: Path, recorded: History) -> None:

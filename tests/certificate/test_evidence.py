@@ -1,5 +1,7 @@
 """What labels of all kinds prove of all requests: right at every look, however they came about."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,38 +25,55 @@ def vector(*values: float) -> Vector:
     return np.array(values)
 
 
+EXPECTED = {"nothing": (0.75, 0.75), "the right kind": (0.9, 0.6), "the wrong kind": (0.6, 0.9)}
+
+
+@pytest.mark.parametrize("expected", EXPECTED.values(), ids=list(EXPECTED))
 @pytest.mark.parametrize("world", WORLDS.values(), ids=list(WORLDS))
-def test_the_truth_is_inside_at_every_look(world: World) -> None:
+def test_the_truth_is_inside_at_every_look(world: World, expected: tuple[float, float]) -> None:
+    """Whatever was predicted before the labels, right or wrong."""
     is_inside = np.ones(200, dtype=np.bool_)
-    for requests, heard, satisfied in looks(world, 200, 3000, 300, seed=3):
-        found = bounds(requests, heard, 0.75, 0.95)
+    for requests, foreseen, heard, satisfied in looks(
+        replace(world, expected=expected), 200, 3000, 300, seed=3
+    ):
+        found = bounds(requests, foreseen, heard, 0.95)
         truth = satisfied / requests
         is_inside &= (found.low <= truth + 1e-12) & (truth <= found.high + 1e-12)
 
     assert is_inside.mean() >= 0.95
 
 
+@pytest.mark.parametrize("world", WORLDS.values(), ids=list(WORLDS))
+def test_better_predictions_make_it_narrower(world: World) -> None:
+    widths = []
+    for expected in EXPECTED.values():
+        foreseen = replace(world, apart=0.18, expected=expected)
+        *_, (requests, sums, heard, _) = looks(foreseen, 50, 3000, 300, seed=3)
+        found = bounds(requests, sums, heard, 0.95)
+        widths.append(float((found.high - found.low).mean()))
+    nothing, right, wrong = widths
+
+    assert right < nothing < wrong
+
+
 def test_uncorrected_answers_of_the_unsatisfied_are_wrong_and_weights_put_them_right() -> None:
     """The reason for the audit, and for `response_bias`."""
     world = World(answers=(0.6, 0.2))
-    *_, (requests, heard, satisfied) = looks(world, 200, 3000, 300, seed=3)
+    *_, (requests, expected, heard, satisfied) = looks(world, 200, 3000, 300, seed=3)
     truth = satisfied / requests
-    weighed = [
-        Heard(each.count, each.word, None, weight=1.5 if each.word == 1.0 else 0.5)
-        for each in heard
-    ]
-    plain, right = (bounds(requests, each, 0.75, 0.95) for each in (heard, weighed))
+    weighed = [replace(each, weight=1.5 if each.word == 1.0 else 0.5) for each in heard]
+    plain, right = (bounds(requests, expected, each, 0.95) for each in (heard, weighed))
 
     assert (truth <= plain.high).mean() < 0.05
     assert ((right.low <= truth) & (truth <= right.high)).mean() >= 0.95
 
 
 def test_a_judge_that_errs_is_corrected_unless_it_is_trusted() -> None:
-    world = World(rate=0.9, answers=(0.5, 0.5), graded=0.5, errors=0.2)
-    *_, (requests, heard, satisfied) = looks(world, 200, 4000, 400, seed=3)
+    world = World(rate=0.9, answers=(0.5, 0.5), graded=0.5, errors=0.2, apart=0.1)
+    *_, (requests, expected, heard, satisfied) = looks(world, 200, 4000, 400, seed=3)
     truth = satisfied / requests
-    corrected = bounds(requests, heard, 0.9, 0.95)
-    trusted = bounds(requests, heard, 0.9, 0.95, trust_judge=True)
+    corrected = bounds(requests, expected, heard, 0.95)
+    trusted = bounds(requests, expected, heard, 0.95, trust_judge=True)
 
     assert corrected.rate.mean() == pytest.approx(0.9, abs=0.01)
     assert ((corrected.low <= truth) & (truth <= corrected.high)).mean() >= 0.95
@@ -62,22 +81,22 @@ def test_a_judge_that_errs_is_corrected_unless_it_is_trusted() -> None:
 
 
 def test_where_everybody_spoke_the_share_is_known() -> None:
-    heard = [Heard(vector(80.0), 1.0, None), Heard(vector(20.0), 0.0, None)]
-    found = bounds(vector(100.0), heard, 0.9, 0.95)
+    heard = [Heard(vector(80.0), 1.0, None, 0.9), Heard(vector(20.0), 0.0, None, 0.9)]
+    found = bounds(vector(100.0), vector(90.0), heard, 0.95)
 
     assert found.low == found.rate == found.high == pytest.approx(0.8)
 
 
 def test_scores_between_0_and_1_count_as_they_are() -> None:
-    found = bounds(vector(10.0), [Heard(vector(10.0), 0.25, None)], 0.9, 0.95)
+    found = bounds(vector(10.0), vector(9.0), [Heard(vector(10.0), 0.25, None, 0.9)], 0.95)
 
     assert found.low == found.high == pytest.approx(0.25)
 
 
 def test_what_was_said_is_never_taken_back() -> None:
     """Of 100 requests 30 were satisfied and 10 not: whatever the others were."""
-    heard = [Heard(vector(30.0), 1.0, None), Heard(vector(10.0), 0.0, None)]
-    found = bounds(vector(100.0), heard, 0.2, 0.99)
+    heard = [Heard(vector(30.0), 1.0, None, 0.2), Heard(vector(10.0), 0.0, None, 0.2)]
+    found = bounds(vector(100.0), vector(20.0), heard, 0.99)
 
     assert found.low[0] >= 0.3
     assert found.high[0] <= 0.9
@@ -85,24 +104,24 @@ def test_what_was_said_is_never_taken_back() -> None:
 
 @pytest.mark.parametrize("requests", [1.0, 10.0, 1e7])
 def test_without_a_label_nothing_is_known(requests: float) -> None:
-    found = bounds(vector(requests), [], 0.8, 0.95)
+    found = bounds(vector(requests), vector(0.8 * requests), [], 0.95)
 
     assert (found.low[0], found.high[0]) == (0.0, 1.0)
 
 
 def test_with_a_word_and_no_pair_nothing_is_known_of_the_silent() -> None:
     """A judge that nobody can be compared with is not corrected by chance."""
-    heard = [Heard(vector(1.0), 1.0, None), Heard(vector(50.0), None, 1.0)]
-    found = bounds(vector(101.0), heard, 0.8, 0.95)
+    heard = [Heard(vector(1.0), 1.0, None, 0.8), Heard(vector(50.0), None, 1.0, 0.8)]
+    found = bounds(vector(101.0), vector(80.8), heard, 0.95)
 
     assert found.low[0] == pytest.approx(1 / 101)
     assert found.high[0] == pytest.approx(1.0)
 
 
 def test_how_the_labels_came_about_is_seen_in_them() -> None:
-    judged = Heard(vector(1.0), None, 1.0)
-    drawn = Heard(vector(1.0), 1.0, None, probability=0.1)
-    answered = Heard(vector(1.0), 1.0, None)
+    judged = Heard(vector(1.0), None, 1.0, 0.8)
+    drawn = Heard(vector(1.0), 1.0, None, 0.8, probability=0.1)
+    answered = Heard(vector(1.0), 1.0, None, 0.8)
 
     assert sampling_of([answered, drawn, judged]) is Sampling.JUDGE
     assert sampling_of([answered, drawn]) is Sampling.DRAWS
@@ -121,9 +140,9 @@ def test_labels_of_several_known_probabilities_are_weighed_by_them() -> None:
         satisfied += truth.sum(axis=1)
         for value in (0.0, 1.0):
             count = ((truth == value) & is_drawn).sum(axis=1).astype(float)
-            heard.append(Heard(count, value, None, probability=probability))
+            heard.append(Heard(count, value, None, 0.7, probability=probability))
     requests = np.full(deployments, 2.0 * each)
-    found = bounds(requests, heard, 0.7, 0.95)
+    found = bounds(requests, 0.7 * requests, heard, 0.95)
     truth_share = satisfied / requests
 
     assert found.rate.mean() == pytest.approx(0.675, abs=0.005)

@@ -171,8 +171,9 @@ def test_with_the_surplus_the_certificate_says_kept_and_hardly_without(
 
     def low(surplus_held: float) -> float:
         satisfied = np.array([alpha * answered + surplus_held])
-        heard = [Heard(satisfied, 1.0, None), Heard(answered - satisfied, 0.0, None)]
-        return float(bounds(requests, heard, alpha, confidence).low[0])
+        counts = ((1.0, satisfied), (0.0, answered - satisfied))
+        heard = [Heard(count, value, None, alpha) for value, count in counts]
+        return float(bounds(requests, alpha * requests, heard, confidence).low[0])
 
     needed = surplus(alpha, answered, share, confidence)
     assert low(needed) >= alpha > low(0.6 * needed)

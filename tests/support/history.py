@@ -141,6 +141,7 @@ async def _write(url: str, history: History) -> None:
 
 def _request(number: int) -> RequestRecord:
     is_exploration = number % 6 == 0
+    chosen = LARGEST if is_exploration else CANDIDATES[number % 3]
     level = "gold" if number % 3 == 2 else "default"
     return RequestRecord(
         request_id=f"request-{number:02}",
@@ -163,7 +164,8 @@ def _request(number: int) -> RequestRecord:
         estimated_cost={name: 1.1 * cost for name, cost in COST.items()},
         estimated_satisfaction=PREDICTED,
         queue=0.1 * number,
-        chosen=LARGEST if is_exploration else CANDIDATES[number % 3],
+        chosen=chosen,
+        expected_satisfaction=PREDICTED[chosen],
         largest=LARGEST,
         is_exploration=is_exploration,
         exploration_probability=0.1,
