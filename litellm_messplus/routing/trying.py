@@ -63,20 +63,23 @@ where no model may hold alpha any more, since a plan's labels are of the prompts
 def trial(known: Knowledge, optimistic: Sequence[float], alpha: float, owed: float) -> int | None:
     """Choose the model to try if there is a debt that no known rate can repay; else None.
 
-    It is the least known of those that may hold alpha, whatever it costs, or the best one if none
-    may. Only under a plan: there a few early misses, on prompts that no model answers, exclude a
-    model for good, since it is called on no others (one run in 20 of llmdrift ended 5.9 points
-    below alpha that way, and another one 5.0 points while 70 labels were enough to give up). With
-    the means alone, trials cost more than they gained: routerbench_winogrande 1.24 instead of 1.13
-    times the mix.
+    It is the least known of those that may hold alpha, whatever it costs; if none may, of those
+    that may be the best. Only under a plan: there a few early misses, on prompts that no model
+    answers, exclude a model for good, since it is called on no others (one run in 20 of llmdrift
+    ended 5.9 points below alpha that way, and another one 5.0 points while 70 labels were enough to
+    give up). With the means alone, trials cost more than they gained: routerbench_winogrande 1.24
+    instead of 1.13 times the mix.
     """
     if owed < STANDING or max(known.rate) >= alpha:
         return None
-    reaching = [model for model, best in enumerate(optimistic) if best >= alpha]
-    if reaching:
-        model, known_well = max(reaching, key=known.deviation.__getitem__), UNSURE
-    else:
-        model, known_well = max(range(len(optimistic)), key=optimistic.__getitem__), BEYOND_DOUBT
+    known_well = UNSURE
+    may = [model for model, best in enumerate(optimistic) if best >= alpha]
+    if not may:
+        known_well = BEYOND_DOUBT
+        spread = [SURELY * deviation for deviation in known.deviation]
+        least = max(rate - off for rate, off in zip(known.rate, spread, strict=True))
+        may = [model for model, rate in enumerate(known.rate) if rate + spread[model] >= least]
+    model = max(may, key=known.deviation.__getitem__)
     return model if known.deviation[model] > known_well else None
 
 

@@ -147,9 +147,10 @@ def test_a_shadow_is_worth_its_price_where_the_one_that_serves_is_dear(
         ((0.5, 0.6), (0.02, 0.1), 7.0, None),  # no debt stands
         ((0.5, 0.9), (0.02, 0.1), 9.0, None),  # one can repay it
         ((0.5, 0.7), (0.02, 0.04), 9.0, None),  # all are known well
-        ((0.1, 0.2), (0.3, 0.01), 9.0, 0),  # none may: the best, until it is beyond doubt
-        ((0.4, 0.6), (0.06, 0.04), 9.0, 1),
-        ((0.4, 0.6), (0.06, 0.02), 9.0, None),
+        ((0.1, 0.2), (0.2, 0.01), 9.0, 0),  # none may: the least known that may be the best
+        ((0.3, 0.44), (0.06, 0.03), 9.0, 0),  # though the other's bound is higher
+        ((0.3, 0.6), (0.06, 0.04), 9.0, 1),
+        ((0.3, 0.6), (0.06, 0.02), 9.0, None),  # until that is beyond doubt
     ],
 )
 def test_a_debt_that_no_rate_repays_calls_for_a_trial(
