@@ -61,9 +61,10 @@ conversation stands for all of it if the promise counts conversations."""
 IS_IN = or_(~IS_FAILED, outcomes.c.satisfaction.is_not(None))
 """Requests that are certified: those answered, and failed ones that have a verdict."""
 BY_PROMPT = case((calls.c.candidate == requests.c.chosen, requests.c.expected_satisfaction))
-EXPECTED = func.round(10 * func.coalesce(calls.c.answer_said, BY_PROMPT, outcomes.c.alpha)) / 10.0
-"""Satisfaction expected of the call that answered, before its label: by its answer where that was
-read, else by its prompt; the promised share if another model than the chosen one answered."""
+TENTHS = func.round(10 * func.coalesce(calls.c.answer_said, BY_PROMPT, outcomes.c.alpha))
+"""Tenths of satisfaction expected of the call that answered, before its label: by its answer where
+that was read, else by its prompt; the promised share if another model than the chosen one answered.
+Whole numbers are added exactly, in any order."""
 
 
 class NoCertificateError(MessplusError):
@@ -203,7 +204,7 @@ def _expected(*where: ColumnElement[bool]) -> Select[Any]:
             outcomes.c.service_level,
             func.count().filter(IS_FAILED).label("failed"),
             func.count(outcomes.c.satisfaction).filter(IS_FAILED).label("failed_among"),
-            func.sum(EXPECTED).filter(IS_IN).label("expected"),
+            (func.sum(TENTHS).filter(IS_IN) / 10.0).label("expected"),
         )
         .join(requests, requests.c.request_id == outcomes.c.request_id)
         .outerjoin(calls, calls.c.call_id == requests.c.request_id + ".0")
@@ -251,7 +252,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
             requests.c.service_level,
             labels.c.call_id,
             IS_FAILED.label("is_failed"),
-            EXPECTED.label("expected"),
+            (TENTHS / 10.0).label("expected"),
         )
         .join(requests, requests.c.request_id == labels.c.request_id)
         .join(outcomes, outcomes.c.request_id == labels.c.request_id)
