@@ -30,9 +30,8 @@ from litellm_messplus.switching.modes import ROUTED, Trial
 
 # The plugin's own ids: unique, hard to guess, and in order of time.
 
-DRAWN = 4096
-"""Random bytes requested from the system at once: requesting eight at a time took 40 us."""
-TAIL = 8
+DRAWN, TAIL = 4096, 8
+"""Random bytes requested from the system at once, and of an id: eight at a time took 40 us."""
 
 _tails: list[bytes] = []
 
@@ -395,6 +394,8 @@ class LessonRecord:
     prompt_characters: int = column("Length of the prompt's text.")
     completion_tokens: float | None = column("Length of the answer; NULL if unknown.")
     value: float = column("Satisfaction from 0 to 1.")
+    answer_surface: AnswerSurface | None = column("As that of a call.", default=None)
+    answer_version: str | None = column("As that of a call.", size=64, default=None)
 
     @property
     def request_id(self) -> str:

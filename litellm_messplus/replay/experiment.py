@@ -16,7 +16,7 @@ from rich.table import Table
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.database import Filling, is_database, read_database
-from litellm_messplus.replay.files import Joining, one_each, read_file, streams
+from litellm_messplus.replay.files import ANSWER, SCORE, Joining, one_each, read_file, streams
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import (
     Recording,
@@ -97,8 +97,9 @@ class Experiment:
         self.stress = plan.stress
         self.degrade = Degrade.parse(plan.stress.degrade, self.whole.models)
         self.plan = plan
-        self.lessons = None if plan.lessons is None else read_file(Path(plan.lessons), encoder)
-        if self.lessons is not None:
+        self.lessons = None
+        if plan.lessons is not None:
+            self.lessons = read_file(Path(plan.lessons), encoder, reads=plan.reading.of_file)
             check_same(self.whole, self.lessons)
         self.baselines = self._baselines() if plan.with_baselines else {}
         self.outcomes: list[Outcome] = []
@@ -219,7 +220,13 @@ def load(source: str, encoder: Encoder, *, reads: bool = False) -> list[Recordin
                 "the answers of every model"
             )
         return read_database(source, encoder)
-    return [read_file(Path(source), encoder, reads=reads)]
+    found = read_file(Path(source), encoder, reads=reads)
+    if reads and found.answers is None:
+        raise ReplayError(
+            f"{source}: --second-answer: given no columns of answers to single requests; allowed: "
+            f"'{found.models[0]}{ANSWER}' or '{found.models[0]}{SCORE}'"
+        )
+    return [found]
 
 
 def print_all(

@@ -38,7 +38,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 def read_file(path: Path, encoder: Encoder, *, reads: bool = False) -> Recording:
     """Read the recording in a file; a row is a request, or a turn of a conversation. If it
-    ``reads``, the answers are read too.
+    ``reads``, the answers are read too, if there are any.
 
     Raises ReplayError for a file that cannot be read, and for a column that is missing or has an
     invalid value.
@@ -71,16 +71,13 @@ def read_file(path: Path, encoder: Encoder, *, reads: bool = False) -> Recording
     )
 
 
-def _answers(table: Columns, models: tuple[str, ...], path: Path) -> AnswerRows:
+def _answers(table: Columns, models: tuple[str, ...], path: Path) -> AnswerRows | None:
     """Read the surfaces of the answers, and the scores of one's own, shape (requests, models,
-    numbers)."""
+    numbers); None for conversations, and without columns of them."""
     found = np.zeros((len(table["prompt"]), len(models), len(ANSWER_NUMBERS)), np.float32)
     suffixes = [each for each in (ANSWER, SCORE) if f"{models[0]}{each}" in table]
     if not suffixes or CONVERSATION in table:
-        raise ReplayError(
-            f"{path}: --second-answer: given no columns of answers to single requests; allowed: "
-            f"'{models[0]}{ANSWER}' or '{models[0]}{SCORE}'"
-        )
+        return None
     for place, model in enumerate(models):
         texts = table[f"{model}{ANSWER}"] if ANSWER in suffixes else [""] * len(found)
         scores = _scores(table, f"{model}{SCORE}", path) if SCORE in suffixes else None

@@ -168,6 +168,7 @@ def teach(engine: Engine, lessons: Recording) -> None:
     """Teach the engine another recording of its models first, as `messplus import --lessons`
     does."""
     rows = zip(lessons.prompt.tolist(), lessons.satisfied, lessons.cost, strict=True)
+    shown = lessons.answers
     for request, (read, satisfied, costs) in enumerate(rows):
         for number, model in enumerate(lessons.models):
             if np.isnan(satisfied[number]) or np.isnan(costs[number]):
@@ -185,6 +186,7 @@ def teach(engine: Engine, lessons: Recording) -> None:
                         model,
                         False,
                         lessons.prompts.surfaces[read],
+                        answer=None if shown is None else shown[request, number],
                     ),
                     prompt_characters=lessons.prompts.characters[read],
                     completion_tokens=float(costs[number]) / engine.zoo.prices[model].completion,

@@ -237,6 +237,7 @@ class ZooState:
             estimator = self.estimators[entry.example.candidate]
             multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
             estimator.completion_tokens.add(entry.completion_tokens / multiple)
+        self.policy.read(entry.example)
         self._learn(entry.example, entry.lesson_id, Label(entry.value), None)
 
     def _settle(self, entry: Settled) -> None:

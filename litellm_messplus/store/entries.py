@@ -313,6 +313,7 @@ def _taught(found: Row[Any]) -> Taught:
             candidate=found.candidate,
             is_exploration=False,
             surface=_surface(found),
+            answer=_answer(found),
         ),
         prompt_characters=found.prompt_characters,
         completion_tokens=found.completion_tokens,

@@ -2,7 +2,8 @@
 command names, or none.
 
 A lesson teaches what a call of the candidate with its label would teach: the mean of the model, the
-heads that read the prompt, the length of its answers. It is no request: it moves no queue, and
+heads that read the prompt, the length of its answers; of a file with answers also those that read
+them. It is no request: it moves no queue, and
 counts in no promise.
 """
 
@@ -22,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.costs.price import CostUnit, Price
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.prediction.answer import ANSWER_VERSION
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import LessonRecord
@@ -190,7 +192,7 @@ def read_batch(
 
 def _read(source: str, encoder: Encoder, from_zoo: str | None) -> Recording:
     if not is_database(source):
-        return read_file(Path(source), encoder)
+        return read_file(Path(source), encoder, reads=True)
     found = {
         recording.name.rpartition(":")[2]: recording for recording in read_database(source, encoder)
     }
@@ -226,7 +228,7 @@ def _records(
     """Yield the lessons prompt by prompt, model by model; an unjudged answer makes no lesson."""
     now, prompts = datetime.now(UTC), recording.prompts
     name = blake2b(f"{zoo.name}\0{batch}".encode(), digest_size=8).hexdigest()
-    has_cost = _unit_of(recording, zoo) is not None
+    has_cost, answers = _unit_of(recording, zoo) is not None, recording.answers
     for request, read in enumerate(recording.prompt.tolist()):
         surface, characters = prompts.surfaces[read], prompts.characters[read]
         for number, candidate in enumerate(recording.models):
@@ -247,6 +249,8 @@ def _records(
                 prompt_characters=characters,
                 completion_tokens=_tokens(float(cost), price, characters) if is_known else None,
                 value=float(value),
+                answer_surface=None if answers is None else answers[request, number],
+                answer_version=None if answers is None else ANSWER_VERSION,
             )
 
 

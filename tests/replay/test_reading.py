@@ -100,7 +100,7 @@ def test_a_file_without_answers_and_a_score_that_is_no_number_are_refused(tmp_pa
     bare = write_csv(tmp_path / "bare.csv", rows())
     wrong = write_csv(tmp_path / "wrong.csv", answered("score", "good"))
     with pytest.raises(ReplayError, match=r"given no columns of answers.*'cheap\|answer'"):
-        read_file(bare, ENCODER, reads=True)
+        load(str(bare), ENCODER, reads=True)
     with pytest.raises(ReplayError, match=r"'cheap\|score', request 1: given 'good'"):
         read_file(wrong, ENCODER, reads=True)
     with pytest.raises(ReplayError, match="given a database"):

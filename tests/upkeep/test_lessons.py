@@ -1,6 +1,7 @@
 """`messplus import --lessons`: what is known is in the log before the first request, or refused."""
 
 import asyncio
+import csv
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.prediction.answer import Answer, read_answer
 from litellm_messplus.records import Record
 from litellm_messplus.restore import keep
 from litellm_messplus.state import snapshot
@@ -70,6 +72,23 @@ def test_a_taught_zoo_knows_its_models_before_the_first_request(config: Path, so
     known = adaptive_of(start(config).state).predictor
     assert known.rate[0] < known.rate[1] < known.rate[2]
     assert all(mean.weight > 100 for mean in known.means)
+
+
+def test_a_recording_with_answers_teaches_what_they_show(config: Path, tmp_path: Path) -> None:
+    made = synthetic(120)
+    bare = write_synthetic(tmp_path / "bare.csv", made).read_text().splitlines()
+    read = list(csv.DictReader(bare))
+    for row in read:
+        for name in made.models:
+            row[f"{name}|answer"] = "It is 4." if float(row[f"{name}|satisfied"]) else "I cannot."
+    assert teach(config, str(write_csv(tmp_path / "with_answers.csv", read))).exit_code == 0
+
+    answers = adaptive_of(start(config).state).predictor.answers
+    assert answers.read.tolist() == [120] * 3
+    good, bad = (
+        answers.shift(0, read_answer(Answer(text)), 0.0) for text in ("It is 4.", "I cannot.")
+    )
+    assert bad < -0.5 < 0.5 < good
 
 
 def test_teaching_moves_no_queue_and_counts_no_request(config: Path, source: str) -> None:
