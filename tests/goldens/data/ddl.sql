@@ -341,7 +341,7 @@ CREATE TABLE lessons (
 	surface_version VARCHAR(64), 
 	prompt_characters INTEGER NOT NULL, 
 	completion_tokens FLOAT, 
-	value FLOAT NOT NULL, 
+	value FLOAT NOT NULL, answer_surface BLOB, answer_version VARCHAR(64), 
 	PRIMARY KEY (lesson_id), 
 	UNIQUE (position)
 )
