@@ -165,19 +165,16 @@ AGAIN_SECONDS = 1.0
 """Seconds after which a refused look-up may be retried: the others have ended by then."""
 
 
+@dataclass(eq=False, repr=False)
 class Arrivals:
     """The look-ups that wait for an id, in bounded number: further ones are refused, for any id.
     ``is_late`` tells whether records of other workers may not be in the log for long."""
 
-    def __init__(
-        self,
-        most: int = MOST_WAITING,
-        most_of_one: int = MOST_OF_ONE,
-        is_late: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.is_late = is_late
-        self._most = most
-        self._most_of_one = most_of_one
+    most: int = MOST_WAITING
+    most_of_one: int = MOST_OF_ONE
+    is_late: Callable[[], bool] = lambda: False
+
+    def __post_init__(self) -> None:
         self._waiting: Counter[str | None] = Counter()
         self._expected: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
@@ -196,7 +193,7 @@ class Arrivals:
     @contextmanager
     def waiting(self, who: str | None) -> Iterator[None]:
         """Hold a place among the waiting look-ups. Raises TooOftenError if none is free."""
-        if self._waiting[who] >= self._most_of_one or self._waiting.total() >= self._most:
+        if self._waiting[who] >= self.most_of_one or self._waiting.total() >= self.most:
             raise TooOftenError("too many look-ups of unknown ids are waiting", AGAIN_SECONDS)
         self._waiting[who] += 1
         try:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -76,26 +77,21 @@ class Sink(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class Journal:
     """The writer of this process's records. If ``store_text`` is false, texts of users are dropped
     from every record; ``saw`` is called with each accepted record. It ``is_failing`` if the last
     attempt to write or read the database failed."""
 
-    def __init__(
-        self,
-        sink: Sink,
-        counters: Counters,
-        *,
-        store_text: bool,
-        saw: Callable[[Record], None] | None = None,
-        flush_seconds: float,
-    ) -> None:
+    sink: Sink
+    counters: Counters
+    _: KW_ONLY
+    store_text: bool
+    saw: Callable[[Record], None] | None = None
+    flush_seconds: float
+
+    def __post_init__(self) -> None:
         self.is_failing = False
-        self._sink = sink
-        self._counters = counters
-        self._store_text = store_text
-        self._saw = saw
-        self._flush_seconds = flush_seconds
         self._backlog = Backlog()
         self._wake = asyncio.Event()
         self._is_due = False
@@ -106,17 +102,17 @@ class Journal:
     @property
     def position(self) -> int:
         """The position in the log of the state that this process decides from."""
-        return self._sink.position
+        return self.sink.position
 
     @property
     def arrivals(self) -> Arrivals:
         """The look-ups that wait for a record to be in the log."""
-        return self._sink.arrivals
+        return self.sink.arrivals
 
     def start(self) -> None:
         """Start writing, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
-        self._sink.start(self._wake.set)
+        self.sink.start(self._wake.set)
 
     def follow(self) -> None:
         """Have the log read soon: something was written without this journal."""
@@ -126,9 +122,7 @@ class Journal:
         """Queue a record; it is written within the flush interval."""
         self._add(record)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(
-                self._flush_seconds, self._write_now
-            )
+            self._timer = asyncio.get_running_loop().call_later(self.flush_seconds, self._write_now)
 
     async def write_durably(self, record: Record, patience: float | None = None) -> None:
         """Return when the record, and all earlier ones about its request, are committed and folded
@@ -146,7 +140,7 @@ class Journal:
             async with asyncio.timeout(patience):
                 await asyncio.shield(written)
         if waiting.is_committed:
-            await self._sink.settled()
+            await self.sink.settled()
             return
         self._backlog.give_up(waiting)
         with suppress(TimeoutError):
@@ -161,7 +155,7 @@ class Journal:
         if not flushed.done():
             self._write_now()
         await flushed
-        await self._sink.settled()
+        await self.sink.settled()
 
     async def close(self) -> None:
         """Write everything, take a snapshot, and stop; if it was never started, stop at once."""
@@ -174,19 +168,19 @@ class Journal:
         except TimeoutError:
             logger.error("closed with %d records unwritten", len(self._backlog))
         try:
-            await self._sink.close(is_written=self._task.done() and not self._backlog)
+            await self.sink.close(is_written=self._task.done() and not self._backlog)
         except SQLAlchemyError:  # the log is written: the next start folds it
-            self._counters.failure("snapshot_failures", "no snapshot was taken at the stop")
+            self.counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
     def _add(self, record: Record, written: asyncio.Future[None] | None = None) -> Waiting:
         """Queue a record, without texts not to be stored. With a future, the commit waits for
         disk."""
-        kept, is_full = record if self._store_text else without_words(record), self._backlog.is_full
+        kept, is_full = record if self.store_text else without_words(record), self._backlog.is_full
         waiting = self._backlog.add(kept, written)
         if is_full:
             self._drop(waiting, JournalFullError(f"{LONGEST} records are waiting"))
-        elif self._saw is not None:
-            self._saw(kept)
+        elif self.saw is not None:
+            self.saw(kept)
         return waiting
 
     def _write_now(self) -> None:
@@ -198,7 +192,7 @@ class Journal:
             is_told = await self._woken()
             try:
                 if is_told:
-                    await self._sink.look_up_to_notice()
+                    await self.sink.look_up_to_notice()
                 else:
                     await self._flush()
                 self.is_failing = False
@@ -210,7 +204,7 @@ class Journal:
             except Exception:
                 self.is_failing = True
                 waiting = len(self._backlog)
-                self._counters.failure(
+                self.counters.failure(
                     "journal_failures", f"the log cannot be written; {waiting} records wait"
                 )
                 await asyncio.sleep(RETRY_SECONDS)
@@ -224,7 +218,7 @@ class Journal:
         is_told = False
         with suppress(TimeoutError):
             # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
-            async with asyncio.timeout(self._sink.look_seconds):
+            async with asyncio.timeout(self.sink.look_seconds):
                 await self._wake.wait()
             is_told = not self._is_due
         self._wake.clear()
@@ -235,7 +229,7 @@ class Journal:
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
         """Refuse the durable records, so that no client waits for a file that may never come back;
         the others are kept for it."""
-        self._counters.failure("database_file_gone", str(error))
+        self.counters.failure("database_file_gone", str(error))
         for waiting in self._backlog.durable:
             self._backlog.end(waiting, error)
 
@@ -244,7 +238,7 @@ class Journal:
         transactions of one or two records, they cost the proxy a quarter of its throughput."""
         upto = self._backlog.newest
         if not self._backlog:
-            await self._sink.look()
+            await self.sink.look()
         while self._backlog.has_upto(upto):
             with self._backlog.batch(upto) as batch:
                 await self._write_batch(batch)
@@ -272,22 +266,22 @@ class Journal:
     async def _write(self, batch: Sequence[Waiting]) -> None:
         records = [waiting.record for waiting in batch]
         is_durable = any(waiting.is_durable for waiting in batch)
-        appended = await self._sink.append(records, is_durable=is_durable)
+        appended = await self.sink.append(records, is_durable=is_durable)
         for waiting in batch:
             waiting.is_committed = True
-        await self._sink.fold_written(records, appended)
+        await self.sink.fold_written(records, appended)
 
     async def _refused(self, waiting: Waiting, error: Exception) -> None:
         """Drop a record that the database refuses, unless it is there already."""
-        if await self._sink.is_logged(waiting.record, error):
+        if await self.sink.is_logged(waiting.record, error):
             waiting.is_committed = True
         else:
             self._drop(waiting, error)
 
     def _drop(self, waiting: Waiting, error: Exception) -> None:
         record = waiting.record
-        self._counters.add("records_dropped")
+        self.counters.add("records_dropped")
         # Only the type is logged: the record may hold a user's text.
         logger.error("dropped a %s that cannot be written: %s", type(record).__name__, error)
-        self._sink.dropped(record)
+        self.sink.dropped(record)
         self._backlog.end(waiting, error)

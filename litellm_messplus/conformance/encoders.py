@@ -5,6 +5,7 @@ Every check raises AssertionError with what was expected, or the encoder's own e
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from hashlib import shake_128
 
 import numpy as np
@@ -178,6 +179,7 @@ def _milliseconds(encoder: Encoder, conversation: Conversation) -> float:
 # An encoder for tests, in this project and in others: features from a hash of the text.
 
 
+@dataclass(eq=False, repr=False)
 class FakeEncoder:
     """Meaningless numbers in [-1, 1), which are the same everywhere for the same text.
 
@@ -185,19 +187,14 @@ class FakeEncoder:
     an answer, until it is set to None. ``batches`` lists the number of texts of each call.
     """
 
-    def __init__(
-        self,
-        dimension: int = 8,
-        *,
-        is_fast: bool = True,
-        delay_seconds: float = 0.0,
-        failure: Exception | None = None,
-    ) -> None:
-        self.name = f"fake-{dimension}"
-        self.dimension = dimension
-        self.is_fast = is_fast
-        self.delay_seconds = delay_seconds
-        self.failure = failure
+    dimension: int = 8
+    _: KW_ONLY
+    is_fast: bool = True
+    delay_seconds: float = 0.0
+    failure: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.name = f"fake-{self.dimension}"
         self.batches: list[int] = []
 
     def read(self, conversation: Conversation) -> str:

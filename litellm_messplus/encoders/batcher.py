@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from litellm_messplus.prediction.encoder import Encoder, FeatureRows, Features
 
@@ -112,6 +112,7 @@ class NobodyWaitsError(Exception):
     """Error of a prompt that was not encoded, as no request waited for it any more."""
 
 
+@dataclass(eq=False, repr=False)
 class Batcher:
     """A queue of prompts, encoded in the order of arrival; ``deliver`` is called in the prompts'
     event loop.
@@ -122,21 +123,15 @@ class Batcher:
     queue would be late, one is tried now and then.
     """
 
-    def __init__(
-        self,
-        encode: Encode,
-        deliver: Callable[[Batch], None],
-        *,
-        largest: int,
-        wait_seconds: float,
-        clock: Callable[[], float],
-    ) -> None:
-        self._encode = encode
-        self._deliver = deliver
-        self._largest = largest
-        self._wait_seconds = wait_seconds
-        self._clock = clock
-        self._queue: queue.Queue[Prompt | None] = queue.Queue(BATCHES_WAITING * largest)
+    encode: Encode
+    deliver: Callable[[Batch], None]
+    _: KW_ONLY
+    largest: int
+    wait_seconds: float
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self._queue: queue.Queue[Prompt | None] = queue.Queue(BATCHES_WAITING * self.largest)
         self._recent: deque[float] = deque(maxlen=BATCHES_REMEMBERED)
         self._seconds_each = 0.0
         self._in_work = 0
@@ -156,7 +151,7 @@ class Batcher:
         if the encoder is only tried, or if the batcher is closed."""
         ahead = self._queue.qsize() + self._in_work
         is_in_time = self._is_warm and ahead < self._done_by(prompt.deadline)
-        is_tried = self._is_warm and not ahead and self._clock() >= self._try_again
+        is_tried = self._is_warm and not ahead and self.clock() >= self._try_again
         if self._is_closing or not (is_in_time or is_tried):
             return False
         self._launch(self._run)
@@ -193,11 +188,11 @@ class Batcher:
                 self._work(self._gather(first))
 
     def _gather(self, first: Prompt) -> list[Prompt]:
-        ends = self._clock() + self._wait_seconds
-        room = min(self._largest, self._done_by(first.deadline))
+        ends = self.clock() + self.wait_seconds
+        room = min(self.largest, self._done_by(first.deadline))
         prompts = [first]
         while len(prompts) < room:
-            prompt = self._next(max(0.0, ends - self._clock()))
+            prompt = self._next(max(0.0, ends - self.clock()))
             if prompt is None:
                 break
             prompts.append(prompt)
@@ -212,13 +207,13 @@ class Batcher:
                 return None
             if prompt is None or self._is_closing:
                 return None
-            if prompt.deadline > self._clock():
+            if prompt.deadline > self.clock():
                 return prompt
             self._hand_back(Batch((prompt,), NobodyWaitsError(), 0.0))
 
     def _done_by(self, deadline: float) -> int:
         """Return the number of prompts that the encoder can do by the deadline."""
-        seconds = deadline - self._clock()
+        seconds = deadline - self.clock()
         return int(seconds / self._seconds_each) if self._seconds_each else sys.maxsize
 
     def _work(self, prompts: Sequence[Prompt]) -> None:
@@ -227,13 +222,13 @@ class Batcher:
 
     def _timed(self, texts: Sequence[str]) -> tuple[Encoded | Exception, float]:
         self._in_work = len(texts)
-        started = self._clock()
+        started = self.clock()
         result: Encoded | Exception
         try:
-            result = self._encode(texts)
+            result = self.encode(texts)
         except Exception as error:
             result = error
-        seconds = self._clock() - started
+        seconds = self.clock() - started
         if not isinstance(result, Exception):  # a failure may come at once
             self._recent.append(seconds / len(texts))
             self._seconds_each = min(self._recent)
@@ -243,4 +238,4 @@ class Batcher:
 
     def _hand_back(self, batch: Batch) -> None:
         with suppress(RuntimeError):  # the loop is closed: no request waits
-            batch.prompts[0].encoding.get_loop().call_soon_threadsafe(self._deliver, batch)
+            batch.prompts[0].encoding.get_loop().call_soon_threadsafe(self.deliver, batch)

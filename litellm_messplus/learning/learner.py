@@ -7,6 +7,7 @@ by reference), or in a process of its own (`learning/process.py`), which takes t
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -36,6 +37,7 @@ def _nothing() -> None:
     """Do nothing: nobody waits before the start."""
 
 
+@dataclass(eq=False, repr=False)
 class Learner:
     """The writer of the log. The state of each engine is the fold of the log up to ``position``.
 
@@ -44,32 +46,25 @@ class Learner:
     snapshot.
     """
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        engines: Mapping[str, Engine],
-        counters: Counters,
-        *,
-        followed: Callable[[int], None] | None = None,
-        snapshot_every: int = SNAPSHOT_EVERY,
-        position: int = 0,
-    ) -> None:
-        self.position = position
-        self._database = database
-        self._engines = engines
-        self._counters = counters
+    database: AsyncEngine
+    engines: Mapping[str, Engine]
+    counters: Counters
+    _: KW_ONLY
+    followed: Callable[[int], None] | None = None
+    snapshot_every: int = SNAPSHOT_EVERY
+    position: int = 0
+
+    def __post_init__(self) -> None:
         self.arrivals = Arrivals()
         self.has_state = asyncio.Event()
         self.has_state.set()
-        self._followed = followed
-        self._snapshot_every = snapshot_every
-        self.snapshot_position = position
+        self.snapshot_position = self.position
         self._log_start = 0
         self._recent = RecentRequests()
         self._unlogged = Unlogged()
         self._turn_ends = 0.0
         self._wake: Callable[[], None] = _nothing
-        self._following = Following(database, counters, lambda: self._wake())
+        self._following = Following(self.database, self.counters, lambda: self._wake())
 
     def begin_at(self, position: int) -> None:
         """Begin at a position, up to which the engines were restored after this was made."""
@@ -106,18 +101,18 @@ class Learner:
         `log.append`; then nothing is written.
         """
         self._unlogged.check(records)
-        return await log.append(self._database, records, is_durable=is_durable, also=also)
+        return await log.append(self.database, records, is_durable=is_durable, also=also)
 
     async def is_logged(self, record: Record, error: Exception) -> bool:
         """Tell whether a record was refused only because it is in the log already: the answer to a
         commit may have been lost."""
-        return isinstance(error, IntegrityError) and await log.is_logged(self._database, record)
+        return isinstance(error, IntegrityError) and await log.is_logged(self.database, record)
 
     def dropped(self, record: Record) -> None:
         """Note a record that is never written."""
         if isinstance(record, RequestRecord):
             self._unlogged.add(record)
-            engine = self._engines.get(record.zoo)
+            engine = self.engines.get(record.zoo)
             if engine is not None:
                 engine.forget(record.request_id)
 
@@ -142,7 +137,7 @@ class Learner:
 
     async def look(self) -> None:
         """Read the end of the log, and fold in what other writers wrote."""
-        ends = await log.ends(self._database)
+        ends = await log.ends(self.database)
         if not await self._begun_anew(ends.start):
             await self._follow(ends.head)
         await self._save_due_snapshots()
@@ -157,21 +152,21 @@ class Learner:
         """Read the log, with other writers' records, up to a position, and call ``followed``."""
         is_new = upto > self.position
         await self._fold(upto)
-        if is_new and self._followed is not None:
-            self._followed(self.position)
+        if is_new and self.followed is not None:
+            self.followed(self.position)
 
     async def _begun_anew(self, start: int) -> bool:
         """Tell whether the engines had to be restored, because records that they had not read were
         pruned: this happens to a worker that was away for longer than a prune takes."""
         if start == self._log_start:
             return False
-        bases = await snapshots.base_positions(self._database)
-        is_behind = any(bases.get(name, 0) > self.position for name in self._engines)
+        bases = await snapshots.base_positions(self.database)
+        is_behind = any(bases.get(name, 0) > self.position for name in self.engines)
         if is_behind:
-            self._counters.failure(
+            self.counters.failure(
                 "restored_after_pruning", "the log was pruned beyond what this worker had read"
             )
-            self.position = await restore(self._database, self._engines)
+            self.position = await restore(self.database, self.engines)
         self._log_start = start
         return is_behind
 
@@ -179,12 +174,12 @@ class Learner:
         """Read the log up to a position, and fold it in."""
         before = self.position
         self._turn_ends = time.perf_counter() + TURN_SECONDS
-        async for entry in read_entries(self._database, self.position, upto, kinds):
+        async for entry in read_entries(self.database, self.position, upto, kinds):
             self._recent.saw(entry)
             await self._apply(entry)
         self._following.looked()
         if expected := self.arrivals.expected:  # records of other workers do not notify
-            self.arrivals.arrived(await arrived_ids(self._database, expected, before, upto))
+            self.arrivals.arrived(await arrived_ids(self.database, expected, before, upto))
         self.position = max(self.position, upto)
 
     async def _fold_known(self, entries: Sequence[Entry], upto: int) -> None:
@@ -196,20 +191,20 @@ class Learner:
 
     async def _apply(self, entry: Entry) -> None:
         """Fold one entry in, and yield to the event loop at intervals."""
-        if not fold(self._engines, entry):
-            self._counters.add("fold_failures")
+        if not fold(self.engines, entry):
+            self.counters.add("fold_failures")
         self.position = entry.position
         if time.perf_counter() > self._turn_ends:
             await asyncio.sleep(0)
             self._turn_ends = time.perf_counter() + TURN_SECONDS
 
     async def _save_due_snapshots(self) -> None:
-        if self.position - self.snapshot_position >= self._snapshot_every:
+        if self.position - self.snapshot_position >= self.snapshot_every:
             await self.save_snapshots()
 
     async def save_snapshots(self) -> None:
         """Save a snapshot of every zoo, as of now."""
         position = self.position
-        for engine in self._engines.values():
-            await keep(self._database, engine, position)
+        for engine in self.engines.values():
+            await keep(self.database, engine, position)
         self.snapshot_position = position

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -52,6 +52,7 @@ class _Sent:
     ids: Sequence[str]
 
 
+@dataclass(eq=False, repr=False)
 class Spool:
     """The records of one ``worker`` on their way to the learner, and the newest state.
 
@@ -59,34 +60,26 @@ class Spool:
     worker ``has_state`` once a learner with the same settings has published.
     """
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        engines: Mapping[str, Engine],
-        counters: Counters,
-        worker: str,
-        outlet: Outlet,
-        *,
-        followed: Callable[[int], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    database: AsyncEngine
+    engines: Mapping[str, Engine]
+    counters: Counters
+    worker: str
+    outlet: Outlet
+    _: KW_ONLY
+    followed: Callable[[int], None] | None = None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.position = 0
         self.arrivals = Arrivals(is_late=lambda: self.state_seconds > BEHIND_SECONDS)
         self.has_state = asyncio.Event()
-        self._database = database
-        self._engines = engines
-        self._fingerprints = fingerprints(engines)
-        self._counters = counters
-        self._worker = worker
-        self._outlet = outlet
-        self._followed = followed
-        self._clock = clock
+        self._fingerprints = fingerprints(self.engines)
         self._tried = self._number = self._taken = self._epoch = self._workers = 0
         self._notified = 0
         self._sent: deque[_Sent] = deque()
         self._in_sent = 0
         self._unlogged = Unlogged()
-        self._accepted_at = clock()
+        self._accepted_at = self.clock()
         self._is_accepted = False
         self._changed = asyncio.Condition()
         self._woken = asyncio.Event()
@@ -96,8 +89,8 @@ class Spool:
     def state_seconds(self) -> float:
         """The age of the state, in seconds: 0 while the learner gives signs of life."""
         if self._is_accepted:
-            return self._outlet.silent_seconds
-        return self._clock() - self._accepted_at
+            return self.outlet.silent_seconds
+        return self.clock() - self._accepted_at
 
     @property
     def look_seconds(self) -> float:
@@ -107,8 +100,8 @@ class Spool:
     def start(self, wake: Callable[[], None]) -> None:
         """Begin to follow what is published, in the running event loop."""
         self._tasks.start(self._follow(), "state")
-        if self._database.dialect.name == "postgresql":
-            told = LogNotices(self._database, lambda _: self._woken.set(), self._lost, CHANNEL)
+        if self.database.dialect.name == "postgresql":
+            told = LogNotices(self.database, lambda _: self._woken.set(), self._lost, CHANNEL)
             self._tasks.start(told.run(), "state-notices")
 
     async def append(self, records: Sequence[Record], *, is_durable: bool) -> int:
@@ -122,7 +115,7 @@ class Spool:
         data = inbox.encode(records)
         self._tried += 1
         number = self._tried
-        await inbox.put(self._database, self._worker, number, data, is_durable=is_durable)
+        await inbox.put(self.database, self.worker, number, data, is_durable=is_durable)
         return number
 
     async def is_logged(self, record: Record, error: Exception) -> bool:
@@ -172,12 +165,12 @@ class Spool:
         await self._tasks.close()
 
     async def _follow(self) -> None:
-        is_file = self._database.dialect.name != "postgresql"
+        is_file = self.database.dialect.name != "postgresql"
         while True:
             try:
                 await self.read()
             except Exception:
-                self._counters.failure("states_unread", "the learner's state was not read")
+                self.counters.failure("states_unread", "the learner's state was not read")
                 await asyncio.sleep(NOTICED_SECONDS)
             self._woken.clear()
             with suppress(TimeoutError):
@@ -191,7 +184,7 @@ class Spool:
 
         Raises SQLAlchemyError or OSError if it cannot be read, ValueError if it is none.
         """
-        data = await self._outlet.newer()
+        data = await self.outlet.newer()
         if data is not None and self._see(Publication.unpack(data)):
             self._release()
             self.has_state.set()
@@ -204,7 +197,7 @@ class Spool:
         """Decide from a publication; return whether it is newer than the last one."""
         if found.epoch < self._epoch:
             self._is_accepted = False
-            self._counters.failure(
+            self.counters.failure(
                 "states_of_earlier_learners",
                 "a state is by a learner that was deposed: if it stays so, an older database was "
                 "put back, and the proxies must be restarted",
@@ -213,19 +206,19 @@ class Spool:
         published = {name: view.fingerprint for name, view in found.views.items()}
         self._is_accepted = self._fingerprints.items() <= published.items()
         if not self._is_accepted:
-            self._counters.failure(
+            self.counters.failure(
                 "states_of_other_settings",
                 "the learner has other settings than this worker, which decides from what it knew "
                 "before: restart the proxies that have the old ones",
             )
             return False
-        self._accepted_at = self._clock()
+        self._accepted_at = self.clock()
         # A worker that was silent for long is forgotten: what was taken of it stays taken.
-        taken = max(found.taken.get(self._worker, 0), self._taken)
+        taken = max(found.taken.get(self.worker, 0), self._taken)
         now = found.epoch, found.position, found.workers, taken
         if now == (self._epoch, self.position, self._workers, self._taken):
             return False
-        for name, engine in self._engines.items():
+        for name, engine in self.engines.items():
             engine.see(found.views[name], found.position, found.workers)
         self._epoch, self.position, self._workers, self._taken = now
         return True
@@ -244,21 +237,21 @@ class Spool:
 
     def _forget(self, requests: Iterable[tuple[str, str]]) -> None:
         for zoo, request_id in requests:
-            if zoo in self._engines:
-                self._engines[zoo].forget(request_id)
+            if zoo in self.engines:
+                self.engines[zoo].forget(request_id)
 
     async def _notify(self) -> None:
         """Notify of what the state includes by now, records of other workers too; if that fails, it
         is done with the next reading."""
         upto = self.position
         if expected := self.arrivals.expected:
-            found = await arrived_ids(self._database, expected, self._notified, upto)
+            found = await arrived_ids(self.database, expected, self._notified, upto)
             self.arrivals.arrived(found)
         self._notified = upto
-        if self._followed is not None and self._workers > 1:  # else all of it is this one's
-            self._followed(upto)
+        if self.followed is not None and self._workers > 1:  # else all of it is this one's
+            self.followed(upto)
 
     def _lost(self, error: Exception) -> None:
-        self._counters.failure(
+        self.counters.failure(
             "log_notices_lost", f"the learner's states are noticed late: {error!r}"
         )

@@ -20,21 +20,18 @@ class _Reserved:
     until: float
 
 
+@dataclass(eq=False, repr=False)
 class Purse:
     """The money for one purpose, in any unit. ``known`` is what was left in the log, reservations
     not subtracted; None before it was read, when nothing may be spent. A settled cost stays
     reserved for another ``lag`` seconds, in which it reaches the log."""
 
-    def __init__(
-        self,
-        lag: float,
-        known: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.known = known
+    lag: float
+    known: float | None = None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.reserved = 0.0
-        self._lag = lag
-        self._clock = clock
         self._costs: dict[str, _Reserved] = {}
         self._since_reading = 0.0
         self._workers = 1
@@ -65,7 +62,7 @@ class Purse:
         more = cost - self._released(name)
         if len(self._costs) >= MOST:
             self._released(next(iter(self._costs)))
-        self._costs[name] = _Reserved(cost, self._clock() + LONGEST_SECONDS)
+        self._costs[name] = _Reserved(cost, self.clock() + LONGEST_SECONDS)
         self.reserved += cost
         self._since_reading += more
 
@@ -73,7 +70,7 @@ class Purse:
         """Note that a cost is on its way to the log."""
         found = self._costs.get(name)
         if found is not None:
-            found.until = self._clock() + self._lag
+            found.until = self.clock() + self.lag
 
     def _released(self, name: str) -> float:
         cost = self.cost(name)

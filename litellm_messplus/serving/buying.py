@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -41,27 +41,23 @@ LOOK_SECONDS = 5.0
 """Seconds between two readings of what all workers spent."""
 
 
+@dataclass(eq=False, repr=False)
 class Buyer:
     """The buyer of one zoo: it draws the requests whose labels are bought, prices each by what the
     judge will read, and limits each key to its share of the budget."""
 
-    def __init__(
-        self,
-        zoo: ZooSettings,
-        buying: BuyingSettings,
-        judge: Judge,
-        counters: Counters,
-        seed: int,
-    ) -> None:
-        self.purse = LabelPurse(zoo, buying) if zoo.label_rate is None else None
-        self._zoo = zoo
-        self._judge = judge
-        self._counters = counters
-        self._seed = seed
-        self._compares = buying.how == "compare"
+    zoo: ZooSettings
+    buying: BuyingSettings
+    judge: Judge
+    counters: Counters
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.purse = LabelPurse(self.zoo, self.buying) if self.zoo.label_rate is None else None
+        self._compares = self.buying.how == "compare"
         self._keys = KeyShares()
         self._expected: Bounded[str, float] = Bounded(MOST)
-        judge.ask_before(self.pays)
+        self.judge.ask_before(self.pays)
 
     def purchase(
         self,
@@ -85,7 +81,7 @@ class Buyer:
     ) -> float | None:
         """Draw whether labels of the request's answers are bought; return the probability of that
         if they are, else None."""
-        asking = self._judge.cost.of_request(request.conversation.text)
+        asking = self.judge.cost.of_request(request.conversation.text)
         judging = None if asking is None else (ORDERS if self._compares else 1.0) * asking
         probability, expected = question.level.label_rate or 0.0, judging or 0.0
         if self.purse is not None:
@@ -94,12 +90,12 @@ class Buyer:
             probability, expected = self.purse.probability(
                 wanted, *costs, judging, request.key_hash
             )
-        if not is_drawn(self._seed, question.request_id, probability):
+        if not is_drawn(self.seed, question.request_id, probability):
             return None
-        if not self._judge.has_budget(judging or 0.0) or not self._is_within_share(
+        if not self.judge.has_budget(judging or 0.0) or not self._is_within_share(
             request.key_hash, expected
         ):
-            self._counters.add("judge_over_budget")
+            self.counters.add("judge_over_budget")
             return None
         self._reserve(question.request_id, request.key_hash, expected)
         return probability
@@ -127,7 +123,7 @@ class Buyer:
             self.purse.settled(request_id)
 
     def _is_within_share(self, key: str | None, cost: float) -> bool:
-        money = self._judge.money() if self.purse is None else self.purse.money
+        money = self.judge.money() if self.purse is None else self.purse.money
         return money is None or self._keys.allows(key, cost, *money)
 
     def _reserve(self, request_id: str, key: str | None, expected: float) -> None:
@@ -142,12 +138,12 @@ class Buyer:
 
     def is_free(self, request: IncomingRequest) -> bool:
         """Tell whether a check will label every answer, so that no label needs to be bought."""
-        return self._zoo.labels.checks.reference and METADATA_KEY in request.client_metadata
+        return self.zoo.labels.checks.reference and METADATA_KEY in request.client_metadata
 
     def otherwise(self) -> bool | None:
         """Tell whether answers without bought labels are labelled: None if a check of the
         operator's may label them, which only the log shows."""
-        return None if self._zoo.labels.checks.callables else False
+        return None if self.zoo.labels.checks.callables else False
 
     def beside(self, decision: Decision, situation: Situation) -> Decision:
         """Add to the decision the answer to compare with: the largest candidate's, or a cheaper
@@ -167,7 +163,7 @@ class Buyer:
         policy = engine.state.policy
         if not isinstance(policy, AdaptivePolicy):
             return 0.0
-        if not self._judge.counts:  # its labels have no weight: a few show whether that still holds
+        if not self.judge.counts:  # its labels have no weight: a few show whether that still holds
             return LEAST
         return rate(need(policy.predictor, engine.zoo.largest, level.alpha, surface))
 

@@ -180,40 +180,30 @@ def in_shadow(
     )
 
 
+@dataclass(eq=False, repr=False)
 class RequestDecider:
     """The decider of requests: it reads each, decides it, draws whether labels of its answers are
     bought, and drops a decision that came too late."""
 
-    def __init__(
-        self,
-        settings: MessplusSettings,
-        reader: RequestReader,
-        holds: Holds,
-        buyers: Mapping[str, Buyer],
-        modes: LiveModes,
-        counters: Counters,
-    ) -> None:
-        self.recorder = Recorder(settings)
-        self._settings = settings
-        self._reader = reader
-        self._holds = holds
-        self._buyers = buyers
-        self._modes = modes
-        self._counters = counters
+    settings: MessplusSettings
+    reader: RequestReader
+    holds: Holds
+    buyers: Mapping[str, Buyer]
+    modes: LiveModes
+    counters: Counters
 
-    def holds(self, zoo: str) -> bool:
-        """Tell whether conversations of a zoo are held."""
-        return self._holds.holds(zoo)
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.settings)
 
     async def decide(self, intake: Intake) -> DecidedRequest:
         """Read and decide a request. Only a routed request has a place in a conversation, and only
         a routed one can be decided too late."""
         started = time.perf_counter()
         engine, request, deployments = intake.engine, intake.request, intake.deployments
-        read = await self._reader.read(intake)
+        read = await self.reader.read(intake)
         is_routed, standing = intake.trial.arm is Arm.ROUTED, None
         if is_routed:
-            standing = self._holds.standing(
+            standing = self.holds.standing(
                 request, read.question, intake.zoo.name, deployments, read.admission.barred
             )
         if standing is not None:
@@ -228,7 +218,7 @@ class RequestDecider:
 
     def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
         """Decide, and draw whether labels of the answers are bought; return the probability too."""
-        buyer = self._buyers.get(engine.zoo.name)
+        buyer = self.buyers.get(engine.zoo.name)
         if buyer is None:
             return engine.decide(read.question), None
         bought: float | None = None
@@ -250,10 +240,10 @@ class RequestDecider:
         """Tell whether a decision took longer than the operator allows, and count it."""
         # The wait for a slow encoder is over: dropping the decision would save none of it.
         waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
-        is_late = seconds - waited > self._settings.deadline_seconds
+        is_late = seconds - waited > self.settings.deadline_seconds
         self._mark(engine.zoo.name, read, is_missed=is_late)
         if is_late:
-            self._counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
+            self.counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
         return is_late
 
     def _dropped(
@@ -264,7 +254,7 @@ class RequestDecider:
         if deployments and not is_late:
             return None
         engine.expect_nothing(read.question.request_id)
-        buyer = self._buyers.get(engine.zoo.name)
+        buyer = self.buyers.get(engine.zoo.name)
         if buyer is not None:
             buyer.give_back(read.question.request_id, read.intake.request.key_hash)
         return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
@@ -274,4 +264,4 @@ class RequestDecider:
         explains it."""
         conversation = read.intake.request.conversation
         if not is_huge(len(conversation.turns), len(conversation.text)):
-            self._modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))
+            self.modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))

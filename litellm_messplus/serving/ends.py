@@ -104,43 +104,33 @@ class CallEnd:
     looks: AnswerSurface | None = None
 
 
+@dataclass(eq=False, repr=False)
 class CallSink:
     """The sink of ended calls: it meters each and passes it to the log, the energy service, the
     gates, its conversation, and the sources of labels."""
 
-    def __init__(
-        self,
-        meter: Meter,
-        journal: Journal,
-        energy: EnergyService,
-        desk: LabelDesk,
-        gates: Gates,
-        holds: Holds,
-        scores: AnswerScores,
-        counters: Counters,
-    ) -> None:
-        self.scores = scores
-        self._counters = counters
-        self._holds = holds
-        self._meter = meter
-        self._journal = journal
-        self._energy = energy
-        self._desk = desk
-        self._gates = gates
+    meter: Meter
+    journal: Journal
+    energy: EnergyService
+    desk: LabelDesk
+    gates: Gates
+    holds: Holds
+    scores: AnswerScores
+    counters: Counters
 
     def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
         """Notify all parts and return the logged record. ``asked`` is None if no source judges."""
-        factor = self._energy.price_factor(end.author.deployment_id or "")
-        call = call_record(record, end, self._meter, factor, self._looks(record, end))
-        self._journal.write(call)
-        self._energy.ended(record.zoo, call)
+        factor = self.energy.price_factor(end.author.deployment_id or "")
+        call = call_record(record, end, self.meter, factor, self._looks(record, end))
+        self.journal.write(call)
+        self.energy.ended(record.zoo, call)
         if end.said is not None and not end.said.is_cache_hit:
-            self._gates.succeeded(call.deployment_id, end.needs)
+            self.gates.succeeded(call.deployment_id, end.needs)
         response = None if end.said is None else end.said.response
         if end.place is not None:
-            self._holds.ended(end.place, record, call, response)
+            self.holds.ended(end.place, record, call, response)
         if asked is not None:
-            self._desk.ended(judged_call(asked, record, call, response))
+            self.desk.ended(judged_call(asked, record, call, response))
         return call
 
     async def read(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallEnd:
@@ -161,17 +151,17 @@ class CallSink:
         try:
             return SURFACES[record.asker.call_type].looks(said.response)
         except Exception:
-            self._counters.failure("answers_unread", "an answer's surface was not read")
+            self.counters.failure("answers_unread", "an answer's surface was not read")
             return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note the deployment whose answer goes to the client, before the call has ended."""
-        self._holds.called(place, zoo, deployment)
+        self.holds.called(place, zoo, deployment)
 
     def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
         """Update the gates with an attempt that failed at a deployment; a retry or a fallback may
         follow."""
-        self._gates.failed(deployment, error, needs)
+        self.gates.failed(deployment, error, needs)
 
 
 def call_record(
@@ -222,23 +212,16 @@ def call_record(
 # The call that the user saw: from LiteLLM's hooks at its end to the log, and to the headers.
 
 
+@dataclass(eq=False, repr=False)
 class ServedCalls:
     """The handler of calls that serve requests: it finds the open request of a hook, and reports
     how its call ended."""
 
-    def __init__(
-        self,
-        open_requests: OpenRequests,
-        authors: Authors,
-        index: DeploymentIndex,
-        sink: CallSink,
-        counters: Counters,
-    ) -> None:
-        self._open = open_requests
-        self._authors = authors
-        self._index = index
-        self._sink = sink
-        self._counters = counters
+    open_requests: OpenRequests
+    authors: Authors
+    index: DeploymentIndex
+    sink: CallSink
+    counters: Counters
 
     async def headers(
         self, data: dict[str, Any], response: object, call_info: Mapping[str, Any]
@@ -246,7 +229,7 @@ class ServedCalls:
         """Return the headers for the client, and note the author of the answer: the next request of
         the conversation may come before this one is logged. None for a request that is not routed;
         ``response`` is None if every model has failed."""
-        opened = self._open.of_hook(data, data)
+        opened = self.open_requests.of_hook(data, data)
         if opened is None:
             return None
         second = opened.second
@@ -260,14 +243,14 @@ class ServedCalls:
                 opened.response_id = plain_response_id(told)
             author = self._server(opened, call_info) if second is None else second.author
         if opened.place is not None and author.deployment_id is not None:
-            self._sink.called(opened.place, opened.record.zoo, author.deployment_id)
+            self.sink.called(opened.place, opened.record.zoo, author.deployment_id)
         first = None if second is None else opened.record.chosen
         return response_headers(opened.record, author.name, first)
 
     async def succeeded(self, kwargs: dict[str, Any], response: object) -> None:
         """Handle LiteLLM's log event of an answer: it comes once, after retries and fallbacks, and
         for a stream at its end."""
-        opened = self._open.of_hook(kwargs.get("litellm_params") or {}, kwargs)
+        opened = self.open_requests.of_hook(kwargs.get("litellm_params") or {}, kwargs)
         if opened is None:
             return
         payload = kwargs["standard_logging_object"]
@@ -275,9 +258,9 @@ class ServedCalls:
         opened.ensure_logged()
         end = answered_end(opened, payload, response, author)
         if opened.first is None:
-            if self._sink.scores.is_on(opened.record.zoo) and not opened.is_scored:
+            if self.sink.scores.is_on(opened.record.zoo) and not opened.is_scored:
                 end = replace(end, looks=opened.looks)
-                opened.looks = (await self._sink.read(opened.record, opened.asked, end)).looks
+                opened.looks = (await self.sink.read(opened.record, opened.asked, end)).looks
             self._answered(opened, end)
         else:  # it may still be replaced
             opened.waiting = partial(self._answered, opened, end)
@@ -289,29 +272,29 @@ class ServedCalls:
         if opened.reading is not None or opened.looks is not None:
             end = replace(end, reading=opened.reading, looks=opened.looks)
         if second is not None:
-            self._sink.ended(opened.record, second.asked, replaced_end(end))
+            self.sink.ended(opened.record, second.asked, replaced_end(end))
             second.log()
             return
-        call = self._sink.ended(opened.record, opened.release_asked(), end)
+        call = self.sink.ended(opened.record, opened.release_asked(), end)
         # The headers of a stream went out before its id was known.
         opened.response_id = opened.response_id or call.response_id
-        self._authors.wrote(opened.record.zoo, call)
+        self.authors.wrote(opened.record.zoo, call)
 
     def attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
         """Handle LiteLLM's log event of an attempt that failed."""
-        opened = self._open.of_hook(kwargs.get("litellm_params") or {}, kwargs)
+        opened = self.open_requests.of_hook(kwargs.get("litellm_params") or {}, kwargs)
         if opened is not None:
             payload = kwargs.get("standard_logging_object") or {}
             error = kwargs.get("exception")
-            self._sink.attempt_failed(payload.get("model_id"), error, opened.needs)
+            self.sink.attempt_failed(payload.get("model_id"), error, opened.needs)
 
     def failed(self, data: dict[str, Any], error: BaseException) -> None:
         """End a request whose user got an error, after every retry and fallback."""
-        opened = self._open.of_hook(data, data)
+        opened = self.open_requests.of_hook(data, data)
         if opened is not None:
             opened.ensure_logged()
             opened.settle()
-            self._sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
+            self.sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
 
     def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
         """Return the author that LiteLLM names before the answer goes out."""
@@ -319,16 +302,16 @@ class ServedCalls:
         deployment = call_info.get("model_id") or info.get("id")
         if deployment is None:
             return UNKNOWN
-        candidate = self._index.candidate(opened.record.zoo, deployment)
+        candidate = self.index.candidate(opened.record.zoo, deployment)
         return Author(candidate, str(deployment), None)
 
     async def _author_of_repetition(self, opened: OpenRequest, response: object) -> Author:
         """Find the author of an answer from LiteLLM's cache; ``UNKNOWN`` if it is not known."""
         try:
             opened.response_id = await answers.repeated_id(response)
-            opened.author = await self._authors.of(opened.record.zoo, opened.response_id)
+            opened.author = await self.authors.of(opened.record.zoo, opened.response_id)
         except Exception:
-            self._counters.failure("header_failures", "an answer went without its author")
+            self.counters.failure("header_failures", "an answer went without its author")
         return opened.author or UNKNOWN
 
     async def _author(
@@ -336,17 +319,17 @@ class ServedCalls:
     ) -> Author:
         """Find the author of an answer: of this call, or of the one repeated by the cache."""
         if not payload.get("cache_hit"):
-            return served_by(payload, opened.record.zoo, self._index)
+            return served_by(payload, opened.record.zoo, self.index)
         if opened.author is not None:
             return opened.author
         try:
             repeated = opened.response_id or await answers.repeated_id(response)
-            found = await self._authors.of(opened.record.zoo, repeated)
+            found = await self.authors.of(opened.record.zoo, repeated)
         except Exception:
-            self._counters.failure("cached_answers_unknown", "the log did not say who wrote one")
+            self.counters.failure("cached_answers_unknown", "the log did not say who wrote one")
             return UNKNOWN
         if found is None:
-            self._counters.add("cached_answers_unknown")
+            self.counters.add("cached_answers_unknown")
             return UNKNOWN
         return found
 

@@ -3,6 +3,7 @@ joules go to the log, and prices are corrected by them."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
 
@@ -57,6 +58,7 @@ OTHERS = ""
 it themselves, and those of other zoos' requests, whose costs are in another unit."""
 
 
+@dataclass(eq=False, repr=False)
 class EnergyService:
     """The energy in service, one per worker, with one follower for each source.
 
@@ -65,21 +67,15 @@ class EnergyService:
     the first one's profile states the idle power.
     """
 
-    def __init__(
-        self,
-        measured: Iterable[MeasuredDeployment],
-        index: DeploymentIndex,
-        engines: Mapping[str, Engine],
-        journal: Journal,
-        others: OtherWorkers,
-        counters: Counters,
-    ) -> None:
-        self._measured = list(measured)
-        self._index = index
-        self._engines = engines
-        self._journal = journal
-        self._others = others
-        self._counters = counters
+    measured: Iterable[MeasuredDeployment]
+    index: DeploymentIndex
+    engines: Mapping[str, Engine]
+    journal: Journal
+    others: OtherWorkers
+    counters: Counters
+
+    def __post_init__(self) -> None:
+        self._measured = list(self.measured)
         self._followers: dict[EnergySource, EnergyFollower] = {}
         self._tasks = Tasks()
 
@@ -94,13 +90,13 @@ class EnergyService:
 
     def ended(self, zoo: str, call: CallRecord) -> None:
         """Measure an ended call of that zoo, answered or failed."""
-        if call.deployment_id not in self._index.measured or call.is_cache_hit:
+        if call.deployment_id not in self.index.measured or call.is_cache_hit:
             return
         found = EndedCall.of(call)
         if found is None:
-            self._counters.add("energy_calls_not_measured")
+            self.counters.add("energy_calls_not_measured")
             return
-        self._others.exclude(call.call_id)
+        self.others.exclude(call.call_id)
         if call.candidate is None:
             self._tell(OTHERS, found)
             return
@@ -111,14 +107,14 @@ class EnergyService:
         """Pass other workers' calls in the log to the followers: the sensors measure their energy
         too."""
         try:
-            for call in await self._others.ended_calls():
+            for call in await self.others.ended_calls():
                 self._tell(OTHERS, call)
         except Exception:
-            self._counters.failure("energy_others_unknown", "other workers' calls are not known")
+            self.counters.failure("energy_others_unknown", "other workers' calls are not known")
 
     def price_factor(self, deployment_id: str) -> float:
         """Return the factor of a deployment's price: 1 unless the price is of measured energy."""
-        deployment = self._index.measured.get(deployment_id)
+        deployment = self.index.measured.get(deployment_id)
         follower = self._followers.get(deployment.source) if deployment else None
         if follower is None or self._per_joule(deployment_id) is None:
             return 1.0
@@ -130,7 +126,7 @@ class EnergyService:
             await self.hear_of_others()
 
     def _tell(self, call_id: str, call: EndedCall) -> None:
-        deployment = self._index.measured.get(call.deployment_id)
+        deployment = self.index.measured.get(call.deployment_id)
         if deployment is not None:
             joules = deployment.profile.joules(call.prompt_tokens, call.completion_tokens)
             self._follower(deployment).ended(
@@ -139,18 +135,18 @@ class EnergyService:
 
     def _correct(self, zoo: str, candidate: str) -> None:
         """Update the engine's price factor of a candidate: the mean over its deployments."""
-        replicas = self._index.replicas.get((zoo, candidate))
+        replicas = self.index.replicas.get((zoo, candidate))
         if not replicas:  # LiteLLM has none of them any more
             return
         factor = fmean(map(self.price_factor, replicas))
-        self._engines[zoo].price_factors[candidate] = factor
+        self.engines[zoo].price_factors[candidate] = factor
 
     def _take(self, call: MeasuredCall) -> None:
         """Log the joules of a call, and its cost in the zoo's unit if its price is of energy."""
         if call.call_id == OTHERS:
             return
         per_joule = self._per_joule(call.deployment_id)
-        self._journal.write(
+        self.journal.write(
             EnergyRecord(
                 call_id=call.call_id,
                 request_id=request_of(call.call_id),
@@ -161,7 +157,7 @@ class EnergyService:
         )
 
     def _per_joule(self, deployment_id: str) -> float | None:
-        price = self._index.prices.get(deployment_id)
+        price = self.index.prices.get(deployment_id)
         return None if price is None else price.per_joule
 
     def _follower(self, deployment: MeasuredDeployment) -> EnergyFollower:
@@ -173,7 +169,7 @@ class EnergyService:
             _meter(deployment.source),
             Idle(profile.idle_watts, profile.idle_noise_watts),
             measured=self._take,
-            counters=self._counters,
+            counters=self.counters,
         )
         if not self._followers:
             self._tasks.start(self._run(), "energy-others")

@@ -47,22 +47,16 @@ WAIT_SECONDS = 1.0
 the id of a streamed answer only after the client has it."""
 
 
+@dataclass(eq=False, repr=False)
 class RequestFinder:
     """A finder of requests, which looks at most three times: at once, when the id has reached the
     log, and at the deadline. Another key's request is answered like one that does not exist, and
     as late."""
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        open_requests: OpenRequests,
-        arrivals: Arrivals,
-        counters: Counters,
-    ) -> None:
-        self._database = database
-        self._open = open_requests
-        self._arrivals = arrivals
-        self._counters = counters
+    database: AsyncEngine
+    open_requests: OpenRequests
+    arrivals: Arrivals
+    counters: Counters
 
     async def find(self, given: str, caller: Caller, session: str | None = None) -> history.Found:
         """Find the caller's newest request that has the id ``given``, or the ``session`` of that
@@ -73,13 +67,13 @@ class RequestFinder:
         """
         told = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
-        with self._arrivals.expecting(told) as arrived:
+        with self.arrivals.expecting(told) as arrived:
             found = await self._look(told, caller, session)
             if found is None:
                 with self._place(caller):
                     found = await self._await(told, caller, arrived, deadline)
         found = found or await self._look(told, caller, session)
-        if found is None and self._arrivals.is_late():
+        if found is None and self.arrivals.is_late():
             raise LateLogError(given)
         if found is None:
             raise UnknownRequestError(given)
@@ -102,24 +96,24 @@ class RequestFinder:
     @contextmanager
     def _place(self, caller: Caller) -> Iterator[None]:
         try:
-            with self._arrivals.waiting(caller.key_hash):
+            with self.arrivals.waiting(caller.key_hash):
                 yield
         except TooOftenError:
-            self._counters.add("lookups_refused")
+            self.counters.add("lookups_refused")
             raise
 
     async def _look(
         self, given: str, caller: Caller, session: str | None = None
     ) -> history.Found | None:
-        for opened in self._open.find(given):
+        for opened in self.open_requests.find(given):
             if caller.owns(opened.record.asker.key_hash):
                 opened.ensure_logged()
                 return _found(opened.record)
         if caller.is_admin:
-            return await history.find(self._database, given, session=session)
+            return await history.find(self.database, given, session=session)
         if caller.key_hash is None:
             return None
-        return await history.find(self._database, given, caller.key_hash, session)
+        return await history.find(self.database, given, caller.key_hash, session)
 
 
 def _found(record: RequestRecord) -> history.Found:
@@ -209,33 +203,24 @@ class Accepted:
     conversation: str | None = None
 
 
+@dataclass(eq=False, repr=False)
 class FeedbackDesk:
     """The desk that finds the request of a verdict, and writes the label. In the ``whole`` zoos the
     promise counts conversations, and the label goes to a conversation's first request, which may be
     named by its session: ``session_digest`` maps the session's id to its digest in the log.
     ``biases`` are the response biases of the zoos."""
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        journal: Journal,
-        finder: RequestFinder,
-        biases: Mapping[str, float],
-        influence: KeyInfluence,
-        buckets: TokenBuckets,
-        counters: Counters,
-        whole: Collection[str] = (),
-        session_digest: Callable[[str], str | None] = lambda named: None,
-    ) -> None:
-        self._whole = whole
-        self._session_digest = session_digest
-        self._database = database
-        self._journal = journal
-        self._finder = finder
-        self._biases = biases
-        self._influence = influence
-        self._buckets = buckets
-        self._counters = counters
+    database: AsyncEngine
+    journal: Journal
+    finder: RequestFinder
+    biases: Mapping[str, float]
+    influence: KeyInfluence
+    buckets: TokenBuckets
+    counters: Counters
+    whole: Collection[str] = ()
+    session_digest: Callable[[str], str | None] = lambda named: None
+
+    def __post_init__(self) -> None:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def accept(
@@ -252,16 +237,16 @@ class FeedbackDesk:
         try:
             return await self._accept(feedback, caller, patience)
         except RequestGoneError as error:  # pruned since it was found
-            self._counters.add("feedback_unknown")
+            self.counters.add("feedback_unknown")
             raise UnknownRequestError(feedback.target) from error
         except UnknownRequestError:
-            self._counters.add("feedback_unknown")
+            self.counters.add("feedback_unknown")
             raise
 
     async def _accept(self, feedback: Feedback, caller: Caller, patience: float | None) -> Accepted:
-        session = feedback.conversation and self._session_digest(feedback.conversation)
-        found = await self._finder.find(feedback.target, caller, session)
-        is_whole = found.zoo in self._whole or found.counted_with is not None
+        session = feedback.conversation and self.session_digest(feedback.conversation)
+        found = await self.finder.find(feedback.target, caller, session)
+        is_whole = found.zoo in self.whole or found.counted_with is not None
         if feedback.conversation is not None and not is_whole:
             raise CountsRequestsError(found.zoo)
         is_whole &= feedback.call_id in (None, served_call_id(found.request_id))
@@ -271,7 +256,7 @@ class FeedbackDesk:
         call_id = named or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)
         async with self._turn(call_id, patience):
-            said = await call_verdicts(self._database, call_id, MOST_VERDICTS)
+            said = await call_verdicts(self.database, call_id, MOST_VERDICTS)
             accepted = Accepted(
                 *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
                 conversation=(found.counted_with or found.request_id) if is_whole else None,
@@ -284,7 +269,7 @@ class FeedbackDesk:
                     return replace(accepted, outcome=Outcome.UNCHANGED)
                 accepted = replace(accepted, outcome=Outcome.BEYOND_INFLUENCE)
             label = self._label(feedback, found, accepted)
-            await self._journal.write_durably(label, patience)
+            await self.journal.write_durably(label, patience)
         return accepted
 
     async def _first(self, found: history.Found, caller: Caller) -> history.Found:
@@ -294,9 +279,9 @@ class FeedbackDesk:
         if found.counted_with is None:
             return found
         try:
-            return await self._finder.find(found.counted_with, caller)
+            return await self.finder.find(found.counted_with, caller)
         except UnknownRequestError:
-            self._counters.failure("conversations_unknown", "a verdict counts for one request")
+            self.counters.failure("conversations_unknown", "a verdict counts for one request")
             return found
 
     async def look_up(self, given: str, caller: Caller) -> history.History:
@@ -304,23 +289,23 @@ class FeedbackDesk:
 
         Raises UnknownRequestError or TooOftenError.
         """
-        request_id = (await self._finder.find(given, caller)).request_id
-        await asyncio.wait_for(self._journal.flush(), DURABLE_SECONDS)
-        found = await history.history(self._database, request_id)
+        request_id = (await self.finder.find(given, caller)).request_id
+        await asyncio.wait_for(self.journal.flush(), DURABLE_SECONDS)
+        found = await history.history(self.database, request_id)
         if found is None:  # dropped: the database refused it
             raise UnknownRequestError(given)
         return found
 
     def _admit(self, caller: Caller) -> None:
-        wait = 0.0 if caller.is_admin else self._buckets.take(caller.key_hash)
+        wait = 0.0 if caller.is_admin else self.buckets.take(caller.key_hash)
         if wait > 0.0:
-            self._counters.add("feedback_too_often")
+            self.counters.add("feedback_too_often")
             raise TooOftenError("too much feedback of this key", wait)
 
     async def _check_call(self, request_id: str, call_id: str) -> None:
         if call_id == served_call_id(request_id):
             return
-        if not await history.has_ended(self._database, request_id, call_id):
+        if not await history.has_ended(self.database, request_id, call_id):
             raise UnknownRequestError(f"{call_id}, as a call of request {request_id}")
 
     @asynccontextmanager
@@ -339,7 +324,7 @@ class FeedbackDesk:
 
     def _check_room(self, call_id: str, said: CallVerdicts, caller: Caller) -> None:
         if said.given >= MOST_VERDICTS and not caller.is_admin:
-            self._counters.add("verdicts_refused")
+            self.counters.add("verdicts_refused")
             raise TooManyVerdictsError(f"{call_id} has {said.given} verdicts already")
 
     async def _counts(
@@ -350,7 +335,7 @@ class FeedbackDesk:
         if caller.is_admin:
             return True
         is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
-        return await self._influence.may_count(
+        return await self.influence.may_count(
             Cause(found.zoo, found.service_level, found.key_hash),
             self._said(found.zoo, value),
             self._said(found.zoo, said.counting)
@@ -361,7 +346,7 @@ class FeedbackDesk:
     def _said(self, zoo: str, value: float) -> Said:
         """Weigh a verdict by the number of users it stands for. The weight is written with the
         label, so that all readers of the log count it alike."""
-        return Said(value, label_weight(value, self._biases.get(zoo, 1.0)))
+        return Said(value, label_weight(value, self.biases.get(zoo, 1.0)))
 
     def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
         counts = accepted.outcome is Outcome.COUNTED

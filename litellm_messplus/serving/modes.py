@@ -213,26 +213,18 @@ WEBHOOK_SECONDS = 10.0
 """Timeout in seconds of each try to call the webhook."""
 
 
+@dataclass(eq=False, repr=False)
 class WayBack:
     """The watch over zoos that have something to return to, one per worker: the first worker to
     write a reason returns the zoo, for all. It stays returned until an administrator acts.
     """
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        engines: Mapping[str, Engine],
-        modes: LiveModes,
-        changes: ModeChanges,
-        counters: Counters,
-        webhook: str | None,
-    ) -> None:
-        self._database = database
-        self._engines = engines
-        self._modes = modes
-        self._changes = changes
-        self._counters = counters
-        self._webhook = webhook
+    database: AsyncEngine
+    engines: Mapping[str, Engine]
+    modes: LiveModes
+    changes: ModeChanges
+    counters: Counters
+    webhook: str | None
 
     def start(self, periodic: Periodic) -> None:
         """Begin the checks, in the running event loop."""
@@ -241,43 +233,43 @@ class WayBack:
 
     async def look(self) -> None:
         """Return the zoos that must. Raises SQLAlchemyError or TimeoutError."""
-        for zoo, mode in dict(self._modes.now).items():
+        for zoo, mode in dict(self.modes.now).items():
             if mode.can_return:
                 reason = await self._reason(zoo)
                 if reason is not None:
                     await self._return(zoo, mode, reason)
 
     async def _reason(self, zoo: str) -> str | None:
-        found = missed_too_often(list(self._modes.marks[zoo]))
+        found = missed_too_often(list(self.modes.marks[zoo]))
         if found is not None:
             return found
         served = await self._log(zoo).served(self._since(zoo))
         return await asyncio.to_thread(reason_to_return, served)
 
     def _log(self, zoo: str) -> ObservedLog:
-        return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
+        return observed_log(self.database, zoo, self.engines[zoo].zoo.settings)
 
     def _unread(self, words: str) -> None:
-        self._counters.failure("forecasts_unread", words)
+        self.counters.failure("forecasts_unread", words)
 
     def _since(self, zoo: str) -> datetime | None:
-        row = self._modes.rows.get(zoo)
+        row = self.modes.rows.get(zoo)
         return None if row is None else row.at
 
     async def _return(self, zoo: str, mode: ZooMode, reason: str) -> None:
         wanted = replace(mode, mode=Mode.WATCH)
         told = await told_if_possible(self._log(zoo), self._since(zoo), self._unread)
         try:
-            row = await self._changes.change(zoo, wanted, WAY_BACK, reason, told)
+            row = await self.changes.change(zoo, wanted, WAY_BACK, reason, told)
         except StaleRevisionError:
             return  # another worker was first, or an administrator
-        self._counters.add("zoos_returned")
+        self.counters.add("zoos_returned")
         logger.warning(
             "zoo %s returned to %s: %s; resume with: messplus zoo %s --mode %s",
             *(zoo, mode.before, reason, zoo, mode.mode),
         )
-        if self._webhook is not None:
-            await self._tell(self._webhook, _event(row, mode))
+        if self.webhook is not None:
+            await self._tell(self.webhook, _event(row, mode))
 
     async def _tell(self, address: str, event: dict[str, Any]) -> None:
         """Post the event to the operator's webhook, at most ``WEBHOOK_TRIES`` times."""
@@ -287,7 +279,7 @@ class WayBack:
                     (await client.post(address, json=event)).raise_for_status()
                 return
             except httpx.HTTPError:
-                self._counters.failure("webhook_failures", f"try {number} to tell of a return")
+                self.counters.failure("webhook_failures", f"try {number} to tell of a return")
                 await asyncio.sleep(number)
 
 

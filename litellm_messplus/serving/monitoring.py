@@ -51,17 +51,14 @@ class _Found:
     until: float
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SharedReadings:
     """The readings that callers share; one instance per worker, used from its event loop."""
 
-    def __init__(
-        self,
-        *,
-        longest_seconds: float = LONGEST_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._longest_seconds = longest_seconds
-        self._clock = clock
+    longest_seconds: float = LONGEST_SECONDS
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._turn = asyncio.Lock()
         self._found: Bounded[Hashable, _Found] = Bounded(KEPT)
         self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
@@ -72,7 +69,7 @@ class SharedReadings:
         Raises what ``read`` raises, and ReadingTakesTooLongError after ``longest_seconds``.
         """
         found = self._found.get(key)
-        if found is not None and self._clock() < found.until:
+        if found is not None and self.clock() < found.until:
             value: T = found.value
             return value
         task = self._under_way.get(key)
@@ -92,13 +89,13 @@ class SharedReadings:
 
     async def _read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         try:
-            async with asyncio.timeout(self._longest_seconds):
+            async with asyncio.timeout(self.longest_seconds):
                 async with self._turn:
-                    started = self._clock()
+                    started = self.clock()
                     value = await read()
         except TimeoutError as error:
-            raise ReadingTakesTooLongError(self._longest_seconds) from error
-        ended = self._clock()
+            raise ReadingTakesTooLongError(self.longest_seconds) from error
+        ended = self.clock()
         self._found[key] = _Found(value, ended + (ended - started))
         return value
 
@@ -114,29 +111,24 @@ LOOK_SECONDS = 30.0
 """Seconds between two checks for alerts: an outage is reported within a minute."""
 
 
+@dataclass(eq=False, repr=False)
 class StatusWatch:
     """The watch over the status, one per worker; each alert is logged once when it comes and once
     when it is over.
 
-    ``database`` has connections of its own, so that readings take none from feedback.
-    ``readiness`` returns whether this worker routes now, ``state_seconds`` the age of its state.
+    ``database`` has connections apart, so that readings take none from feedback; ``own`` are the
+    counters of this worker. ``readiness`` returns whether it routes now, ``state_seconds`` the age
+    of its state.
     """
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        engines: Mapping[str, Engine],
-        counters: Counters,
-        shared: SharedCounters,
-        readiness: Callable[[], Readiness],
-        state_seconds: Callable[[], float],
-    ) -> None:
-        self.readiness = readiness
-        self._state_seconds = state_seconds
-        self._database = database
-        self._engines = engines
-        self._counters = counters
-        self._shared = shared
+    database: AsyncEngine
+    engines: Mapping[str, Engine]
+    own: Counters
+    shared: SharedCounters
+    readiness: Callable[[], Readiness]
+    state_seconds: Callable[[], float]
+
+    def __post_init__(self) -> None:
         self._alerts = AlertLog()
         self._readings = SharedReadings()
 
@@ -158,7 +150,7 @@ class StatusWatch:
         answer."""
 
         async def status() -> Status:
-            return await read_status(self._database, window, self._live(), await self._running())
+            return await read_status(self.database, window, self._live(), await self._running())
 
         return await self._readings.get(("status", window), status)
 
@@ -167,7 +159,7 @@ class StatusWatch:
 
         async def figures() -> Status:
             return await read_status(
-                self._database,
+                self.database,
                 WINDOW,
                 self._live(),
                 await self._running(),
@@ -182,44 +174,44 @@ class StatusWatch:
         Raises SQLAlchemyError if the database does not answer.
         """
 
-        return await self._readings.get("learned", lambda: learned_now(self._database))
+        return await self._readings.get("learned", lambda: learned_now(self.database))
 
     async def counters(self) -> dict[str, int]:
         """Return the counts of failures and omissions of all workers, by name."""
-        return counters_of((await self._shared.sums()).everyone) | self._late_state()
+        return counters_of((await self.shared.sums()).everyone) | self._late_state()
 
     def _late_state(self) -> dict[str, int]:
         """Return the age of this worker's state in seconds, if it is late."""
-        seconds = self._state_seconds()
+        seconds = self.state_seconds()
         return {LATE_STATE: int(seconds)} if seconds >= LATE_SECONDS else {}
 
     async def metrics(self) -> str:
         """Write the figures of the status, and the counters of all workers, in Prometheus's
         format; without the database, what is in memory."""
         found = await self._told_in_time()
-        counts = (await self._shared.sums()).everyone
-        state = readiness_gauges(self.readiness(), self._state_seconds())
-        return exposition({**found, **state}, self._engines, counts)
+        counts = (await self.shared.sums()).everyone
+        state = readiness_gauges(self.readiness(), self.state_seconds())
+        return exposition({**found, **state}, self.engines, counts)
 
     async def _told_in_time(self) -> dict[Series, float]:
         """Read the figures of the status; those in memory if that fails or takes too long."""
         try:
             async with asyncio.timeout(SCRAPE_SECONDS):
-                return figures_of(await self.figures(), self._engines)
+                return figures_of(await self.figures(), self.engines)
         except Exception:
-            self._counters.failure("readings_given_up", "the metrics are told from memory alone")
+            self.own.failure("readings_given_up", "the metrics are told from memory alone")
         is_restored = self.readiness() is not Readiness.ABSENT
         return live_gauges(self._live()) if is_restored else {}
 
     async def _running(self) -> dict[str, int]:
         """Return the counters of the running workers: an alert ends with the worker that had the
         failure."""
-        return counters_of((await self._shared.sums()).running) | self._late_state()
+        return counters_of((await self.shared.sums()).running) | self._late_state()
 
     def _live(self) -> LiveLevels:
         return {
             (zoo, level): _live_level(engine, level)
-            for zoo, engine in self._engines.items()
+            for zoo, engine in self.engines.items()
             for level in engine.zoo.promises(engine.state.requests)
         }
 

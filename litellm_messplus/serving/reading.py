@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from litellm_messplus.deciding.decider import Engine
@@ -117,23 +117,16 @@ def may_go_on(intake: Intake) -> bool:
     )
 
 
+@dataclass(eq=False, repr=False)
 class RequestReader:
     """A reader that waits for features until the decision is nearly due, then goes without."""
 
-    def __init__(
-        self,
-        features: FeatureService,
-        prompt_tokens: PromptTokens,
-        gates: Gates,
-        counters: Counters,
-        *,
-        deadline_seconds: float,
-    ) -> None:
-        self._counters = counters
-        self._features = features
-        self._prompt_tokens = prompt_tokens
-        self._gates = gates
-        self._deadline_seconds = deadline_seconds
+    features: FeatureService
+    prompt_tokens: PromptTokens
+    gates: Gates
+    counters: Counters
+    _: KW_ONLY
+    deadline_seconds: float
 
     async def read(self, intake: Intake) -> ReadRequest:
         """Read a request. Any candidate with a healthy deployment that can take it may serve it;
@@ -144,11 +137,11 @@ class RequestReader:
         waiting = time.perf_counter()
         conversation = request.conversation
         length = len(conversation.text)
-        allowed = FEATURES_SHARE * self._deadline_seconds
-        encoding = await self._features.features(conversation, allowed)
+        allowed = FEATURES_SHARE * self.deadline_seconds
+        encoding = await self.features.features(conversation, allowed)
         encode_seconds = time.perf_counter() - waiting
-        needs = self._gates.needs(request) if zoo.settings.gates else None
-        admission = await self._gates.admit(zoo, request, needs, deployments)
+        needs = self.gates.needs(request) if zoo.settings.gates else None
+        admission = await self.gates.admit(zoo, request, needs, deployments)
         there = frozenset(zoo.present)
         able = there & (admission.eligible or NONE) or there & group(deployments).candidates
         question = Question(
@@ -158,7 +151,7 @@ class RequestReader:
             length,
             tuple([name for name in zoo.present if name in able or not able]),
             request.most_completion_tokens,
-            self._prompt_tokens.count(zoo.name, conversation),
+            self.prompt_tokens.count(zoo.name, conversation),
             is_gated=admission.eligible is not None,
             at=time.time(),
             is_alone=may_act(request),
@@ -178,10 +171,10 @@ class RequestReader:
         if rule is not None:
             left = tuple(each for each in candidates if each in rule.candidates)
             if not left:
-                self._counters.add("rules_unmet")
+                self.counters.add("rules_unmet")
             elif len(left) < len(candidates):
                 question, why = replace(question, candidates=left, is_gated=True), (rule.words,)
-        kept, exceeded = kept_within(intake.engine, question, intake.granted.limits, self._counters)
+        kept, exceeded = kept_within(intake.engine, question, intake.granted.limits, self.counters)
         if exceeded:
             question = replace(question, candidates=kept, is_gated=True)
         return question, (*why, *exceeded)

@@ -73,26 +73,19 @@ class Listeners:
         self.explorer.start(opened, called, request)
 
 
+@dataclass(eq=False, repr=False)
 class RequestRouter:
     """The router of requests, without a state of its own beyond the requests that are open."""
 
-    def __init__(
-        self,
-        live: LiveZoos,
-        arms: Arms,
-        decider: RequestDecider,
-        gates: Gates,
-        open_requests: OpenRequests,
-        listeners: Listeners,
-        counters: Counters,
-    ) -> None:
-        self._live = live
-        self._arms = arms
-        self._decider = decider
-        self._gates = gates
-        self._open = open_requests
-        self._listeners = listeners
-        self._counters = counters
+    live: LiveZoos
+    arms: Arms
+    decider: RequestDecider
+    gates: Gates
+    open_requests: OpenRequests
+    listeners: Listeners
+    counters: Counters
+
+    def __post_init__(self) -> None:
         self._shadows = Tasks(MOST_WAITING)
         self._deciding: dict[tuple[str, int], asyncio.Event] = {}
 
@@ -109,24 +102,24 @@ class RequestRouter:
         If there are none, LiteLLM refuses the request, which is logged all the same, and so is one
         whose decision took too long and is therefore not followed.
         """
-        self._live.notice(engine, deployments)
+        self.live.notice(engine, deployments)
         target = deployment.exploration_target.get()
         if target is not None:
             return deployment.only(deployments, target, deployment.exploration_barred.get())
-        if self._live.passes(engine, deployments):
+        if self.live.passes(engine, deployments):
             return deployments
         request = read_request(messages, kwargs)
-        if request is None or (request.continues and not self._decider.holds(engine.zoo.name)):
+        if request is None or (request.continues and not self.decider.holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
         order = target_order(request.kwargs)
-        opened = self._open.get(request.metadata, request.litellm_call_id)
+        opened = self.open_requests.get(request.metadata, request.litellm_call_id)
         if opened is None:
             opened = await self._begin(engine, deployments, request)
         else:
             opened.tried.update(each for each in _failed(request) if each != opened.spared)
             opened.spared = None
             if opened.before is None:
-                admission = await self._gates.admit(
+                admission = await self.gates.admit(
                     engine.zoo, request, opened.needs, deployments, opened.tried
                 )
                 opened.barred = admission.barred | of_candidates(deployments, opened.left_out)
@@ -150,9 +143,9 @@ class RequestRouter:
     ) -> OpenRequest:
         """Open a request: at once if it is served as before, else when it is decided."""
         zoo = engine.zoo
-        own = service_level(zoo, request.metadata, self._counters)
-        trial, before = self._arms.arm(zoo.name, request)
-        granted = grant(zoo, own, request, self._counters) if before is None else Granted(own)
+        own = service_level(zoo, request.metadata, self.counters)
+        trial, before = self.arms.arm(zoo.name, request)
+        granted = grant(zoo, own, request, self.counters) if before is None else Granted(own)
         level = granted.level
         intake = Intake(engine, deployments, request, new_id(), level, trial, granted)
         if before is not None:
@@ -163,7 +156,7 @@ class RequestRouter:
         key = (request.litellm_call_id, id(request.metadata))
         while key in self._deciding:
             await self._deciding[key].wait()
-            opened = self._open.get(request.metadata, request.litellm_call_id)
+            opened = self.open_requests.get(request.metadata, request.litellm_call_id)
             if opened is not None:
                 return opened
         decided = self._deciding[key] = asyncio.Event()
@@ -175,10 +168,10 @@ class RequestRouter:
 
     async def _serve(self, intake: Intake) -> OpenRequest:
         """Decide a request that waits for it, and notify the listeners."""
-        decided = await self._decider.decide(intake)
-        read, record = decided.read, self._decider.recorder.decided(decided)
+        decided = await self.decider.decide(intake)
+        read, record = decided.read, self.decider.recorder.decided(decided)
         if read.encoding is None:
-            self._counters.add("features_late")
+            self.counters.add("features_late")
         opened = OpenRequest(
             record,
             decided.ranking,
@@ -190,32 +183,32 @@ class RequestRouter:
         )
         if decided.choice.decision.reads:
             opened.first = first_of(decided)
-        self._open.add(opened, intake.request.metadata)
-        self._listeners.arrived(intake.request)
+        self.open_requests.add(opened, intake.request.metadata)
+        self.listeners.arrived(intake.request)
         explored = decided.choice.decision.explored if decided.dropped is None else ()
-        self._listeners.decided(opened, record, intake.request, explored)
+        self.listeners.decided(opened, record, intake.request, explored)
         return opened
 
     def _serve_before(self, intake: Intake, before: str) -> OpenRequest:
         """Open a request that is served as before, and decide it in a task if that is due. It is
         logged once: with the choice, or without if its call ends before the decision, or none is
         due."""
-        request, is_due = intake.request, self._arms.is_due(intake.zoo, intake.request_id)
+        request, is_due = intake.request, self.arms.is_due(intake.zoo, intake.request_id)
         intake = replace(intake, level=shadow_level(intake.level))
         if is_due:
-            intake = replace(intake, trial=self._arms.drawn(intake.zoo, request, intake.trial))
-        record = self._decider.recorder.undecided(intake, known_before(before, intake.deployments))
+            intake = replace(intake, trial=self.arms.drawn(intake.zoo, request, intake.trial))
+        record = self.decider.recorder.undecided(intake, known_before(before, intake.deployments))
         opened = OpenRequest(record, (), before=before)
         opened.unlogged = partial(self._give_up, opened)
-        self._open.add(opened, request.metadata)
-        self._listeners.arrived(request)
+        self.open_requests.add(opened, request.metadata)
+        self.listeners.arrived(request)
         if not is_due:
             opened.ensure_logged()
             return opened
         # LiteLLM goes on to change these arguments, for its own call.
         kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
         if self._shadows.start(self._shadow(kept, opened), "shadow") is None:
-            self._counters.add("asides_dropped")
+            self.counters.add("asides_dropped")
             opened.ensure_logged()
         return opened
 
@@ -223,26 +216,26 @@ class RequestRouter:
         """Decide a request that is served as before, and call the sampled model."""
         serves = opened.record.chosen
         try:
-            decided = await self._decider.decide(intake)
+            decided = await self.decider.decide(intake)
             if opened.unlogged is None:
                 intake.engine.forget(intake.request_id)
-                self._counters.add("asides_late")
+                self.counters.add("asides_late")
                 return
-            record = self._decider.recorder.decided(decided)
-            called = self._arms.sampled(decided, record, serves)
+            record = self.decider.recorder.decided(decided)
+            called = self.arms.sampled(decided, record, serves)
             record = in_shadow(record, decided, serves, called)
             opened.needs, opened.barred = decided.read.needs, decided.read.admission.barred
             opened.record, opened.unlogged = without_words(record), None
-            self._listeners.decided(opened, record, intake.request, called)
+            self.listeners.decided(opened, record, intake.request, called)
         except Exception:
             intake.engine.forget(intake.request_id)
-            self._counters.failure("aside_failures", "a request was not decided in shadow")
+            self.counters.failure("aside_failures", "a request was not decided in shadow")
             opened.ensure_logged()
 
     def _give_up(self, opened: OpenRequest) -> None:
         """Log a request without a choice."""
         opened.unlogged = None
-        self._listeners.journal.write(opened.record)
+        self.listeners.journal.write(opened.record)
 
 
 def _continued(

@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -52,26 +53,22 @@ def first_of(decided: DecidedRequest) -> First | None:
     return First(intake.engine, decided.read.question, decided.choice, arguments, until)
 
 
+@dataclass(eq=False, repr=False)
 class SecondAnswers:
     """The caller of second answers of one worker. It ``is_on`` if any zoo replaces answers."""
 
-    def __init__(
-        self,
-        zoos: Mapping[str, ZooSettings],
-        open_requests: OpenRequests,
-        index: DeploymentIndex,
-        sink: CallSink,
-        counters: Counters,
-    ) -> None:
-        self.is_on = any(zoo.second_answer is SecondAnswer.AUTO for zoo in zoos.values())
-        self._open = open_requests
-        self._index = index
-        self._sink = sink
-        self._counters = counters
+    zoos: Mapping[str, ZooSettings]
+    open_requests: OpenRequests
+    index: DeploymentIndex
+    sink: CallSink
+    counters: Counters
+
+    def __post_init__(self) -> None:
+        self.is_on = any(zoo.second_answer is SecondAnswer.AUTO for zoo in self.zoos.values())
 
     async def in_place_of(self, data: Mapping[str, Any], response: object) -> object | None:
         """Return the response that the client gets in place of this one; None to keep it."""
-        opened = self._open.of_hook(data, data)
+        opened = self.open_requests.of_hook(data, data)
         first = None if opened is None else opened.first
         if opened is None or first is None:
             return None
@@ -80,7 +77,7 @@ class SecondAnswers:
             if answers.is_repeated(data, response):
                 return None
             looks = surface.looks(response) if opened.looks is None else opened.looks
-            opened.looks = await self._sink.scores.scored(opened.asked, surface, response, looks)
+            opened.looks = await self.sink.scores.scored(opened.asked, surface, response, looks)
             opened.is_scored = True
             reading = self._read(opened, first, surface, response)
             opened.reading = reading
@@ -102,7 +99,7 @@ class SecondAnswers:
         if opened.looks is None or surface.said(response).tool_calls:
             return None
         deployment = hidden_params(response).get("model_id")
-        if self._index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
+        if self.index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
             return None
         return first.engine.reads(first.question, first.choice, opened.looks)
 
@@ -122,14 +119,12 @@ class SecondAnswers:
         try:
             response: object = await asyncio.wait_for(asking, left)
         except Exception as error:
-            self._counters.failure(
-                "second_answers_failed", f"a second answer of {candidate} failed"
-            )
-            self._sink.attempt_failed(failed_deployment(error), error, opened.needs)
+            self.counters.failure("second_answers_failed", f"a second answer of {candidate} failed")
+            self.sink.attempt_failed(failed_deployment(error), error, opened.needs)
             return None
         end = call.answered(response, time.perf_counter() - started)
         end = replace(end, needs=opened.needs, place=opened.place)
-        self._replace(opened, first, await self._sink.read(opened.record, opened.asked, end))
+        self._replace(opened, first, await self.sink.read(opened.record, opened.asked, end))
         return response
 
     def _replace(self, opened: OpenRequest, first: First, end: CallEnd) -> None:
@@ -140,6 +135,6 @@ class SecondAnswers:
             is_checked = first.engine.checks_replaced(opened.record.request_id)
             asked = replace(asked, also=int(is_checked))
             of_first = replace(asked, label_probability=CHECKED_SHARE) if is_checked else None
-        log = partial(self._sink.ended, opened.record, asked, end)
+        log = partial(self.sink.ended, opened.record, asked, end)
         opened.second = Second(end.author, log, of_first)
-        self._counters.add("second_answers")
+        self.counters.add("second_answers")

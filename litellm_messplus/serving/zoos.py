@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -90,24 +90,18 @@ class ZooSwitch(ModeChange):
     history: list[ModeChange]
 
 
+@dataclass(eq=False, repr=False)
 class ZooDesk:
     """The desk that shows modes and changes them, one per worker."""
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        engines: Mapping[str, Engine],
-        modes: LiveModes,
-        changes: ModeChanges,
-    ) -> None:
-        self._database = database
-        self._engines = engines
-        self._modes = modes
-        self._changes = changes
+    database: AsyncEngine
+    engines: Mapping[str, Engine]
+    modes: LiveModes
+    changes: ModeChanges
 
     def names(self) -> list[str]:
         """Return the names of the zoos."""
-        return sorted(self._modes.files)
+        return sorted(self.modes.files)
 
     async def show(self, zoo: str) -> ZooSwitch:
         """Show the current state of a zoo in the database.
@@ -119,19 +113,19 @@ class ZooDesk:
             return await self._show(zoo)
 
     async def _show(self, zoo: str) -> ZooSwitch:
-        await self._changes.look()
-        row, log = self._modes.rows.get(zoo), self._log(zoo)
-        history = await zoo_modes.history(self._database, zoo, SHOWN)
+        await self.changes.look()
+        row, log = self.modes.rows.get(zoo), self._log(zoo)
+        history = await zoo_modes.history(self.database, zoo, SHOWN)
         now = await told(log, None if row is None else row.at)
-        async with self._database.connect() as connection:
+        async with self.database.connect() as connection:
             reads = await read_second_answers(connection, zoo)
         return ZooSwitch(
             zoo=zoo,
             is_returned=row is not None and row.is_returned,
-            candidates=list(self._engines[zoo].zoo.candidates) if zoo in self._engines else [],
-            groups=list(self._engines[zoo].zoo.groups) if zoo in self._engines else [],
+            candidates=list(self.engines[zoo].zoo.candidates) if zoo in self.engines else [],
+            groups=list(self.engines[zoo].zoo.groups) if zoo in self.engines else [],
             history=_changes(history, now.happened),
-            **_now(self._modes.now[zoo], row),
+            **_now(self.modes.now[zoo], row),
             forecast=now.forecast,
             happened=now.happened,
             second_answers=reads,
@@ -141,30 +135,30 @@ class ZooDesk:
         """Change a zoo, and show it. Raises the errors of ``show``, and HTTPException for a change
         that is not allowed."""
         self._known(zoo)
-        now = self._modes.now[zoo]
+        now = self.modes.now[zoo]
         given = {
             name: value
             for name in ("mode", "share", "before")
             if (value := getattr(wanted, name)) is not None
         }
         new = replace(now, **given, revision=wanted.revision)
-        problem = new.problem(befores(self._engines[zoo].zoo) if zoo in self._engines else ())
+        problem = new.problem(befores(self.engines[zoo].zoo) if zoo in self.engines else ())
         if problem is not None:
             raise HTTPException(422, problem)
         await self._write(zoo, new, by.key_hash or ADMINISTRATOR, wanted.reason)
         return await self.show(zoo)
 
     async def _write(self, zoo: str, new: ZooMode, by: str, reason: str) -> None:
-        row, log = self._modes.rows.get(zoo), self._log(zoo)
+        row, log = self.modes.rows.get(zoo), self._log(zoo)
         now = await told(log, None if row is None else row.at)
-        await self._changes.change(zoo, new, by, reason, now)
+        await self.changes.change(zoo, new, by, reason, now)
 
     def _known(self, zoo: str) -> None:
-        if zoo not in self._modes.files:
+        if zoo not in self.modes.files:
             raise HTTPException(404, f"no zoo '{zoo}'; there are: {', '.join(self.names())}")
 
     def _log(self, zoo: str) -> ObservedLog:
-        return observed_log(self._database, zoo, self._engines[zoo].zoo.settings)
+        return observed_log(self.database, zoo, self.engines[zoo].zoo.settings)
 
 
 def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:

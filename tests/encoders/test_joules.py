@@ -257,7 +257,7 @@ async def test_the_joules_of_the_requests_add_up_to_those_of_the_encoder(
 ) -> None:
     service = FeatureService(burning, batch=3, wait_seconds=PATIENT)
     together = await asked(service, "a", "b", "c")
-    monkeypatch.setattr(service._batcher, "_wait_seconds", 0.0)
+    monkeypatch.setattr(service._batcher, "wait_seconds", 0.0)
     alone = await asked(service, "d")
     statistics = service.statistics()
     await service.close()

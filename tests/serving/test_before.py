@@ -66,7 +66,7 @@ async def test_feedback_that_comes_with_the_next_request_is_taken(tmp_path: Path
 
 def gate_of_reading(proxy: Journey, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Let no request be read before the event that is returned is set."""
-    reader, gate = proxy.plugin.parts.router._decider._reader, asyncio.Event()
+    reader, gate = proxy.plugin.parts.router.decider.reader, asyncio.Event()
     read = reader.read
 
     async def slow(*given: Any) -> Any:

@@ -261,8 +261,8 @@ async def test_another_worker_knows_what_was_said_from_the_log(
         await desk.judge(0.0, f"mallory{number}", Caller("mallory", is_admin=False))
     other = Desk(database)
     bad = Said(0.0, 1.0)
-    assert not await other._influence.may_count(Cause("zoo", "default", "mallory"), bad)
-    assert await other._influence.may_count(Cause("zoo", "gold", "mallory"), bad)
+    assert not await other.influence.may_count(Cause("zoo", "default", "mallory"), bad)
+    assert await other.influence.may_count(Cause("zoo", "gold", "mallory"), bad)
 
 
 async def test_the_only_key_that_says_anything_may_say_what_it_likes(
@@ -278,8 +278,8 @@ async def test_the_only_key_that_says_anything_may_say_what_it_likes(
 
 async def test_what_is_known_of_the_keys_is_bounded(database: AsyncEngine, desk: Desk) -> None:
     for number in range(MOST_LEVELS + 5):
-        await desk._influence.may_count(Cause("zoo", f"level-{number}", "key"), Said(0.0, 1.0))
-    assert len(desk._influence._known) == MOST_LEVELS
+        await desk.influence.may_count(Cause("zoo", f"level-{number}", "key"), Said(0.0, 1.0))
+    assert len(desk.influence._known) == MOST_LEVELS
     assert not desk._turns
 
 

@@ -241,7 +241,7 @@ async def test_where_the_gates_fail_the_largest_serves_and_that_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        monkeypatch.setattr(proxy.plugin.parts.gates, "_router", lambda: 1 / 0)
+        monkeypatch.setattr(proxy.plugin.parts.gates, "router", lambda: 1 / 0)
         assert await proxy.choose(IMAGE) == ["all"]
         assert proxy.counters == {"gate_failures": 1}
     (row,) = await written(tmp_path, requests)
@@ -253,7 +253,7 @@ async def test_where_the_gates_fail_and_the_largest_is_gone_the_next_most_expens
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        monkeypatch.setattr(proxy.plugin.parts.gates, "_router", lambda: 1 / 0)
+        monkeypatch.setattr(proxy.plugin.parts.gates, "router", lambda: 1 / 0)
         arguments = proxy.request(tools=[TOOL["acompletion"]])
         assert await proxy.choose(None, arguments) == ["all"]
         arguments["metadata"]["model_info"] = {"id": "all"}  # as LiteLLM leaves it where it failed
@@ -265,8 +265,8 @@ async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        settings = proxy.plugin.parts.router._decider._settings
+        settings = proxy.plugin.parts.router.decider.settings
         late = settings.model_copy(update={"deadline_seconds": 1e-9})
-        monkeypatch.setattr(proxy.plugin.parts.router._decider, "_settings", late)
+        monkeypatch.setattr(proxy.plugin.parts.router.decider, "settings", late)
         assert sorted(await proxy.choose(IMAGE)) == ["all", "eyes"]
         assert proxy.counters == {"deadlines_missed": 1}

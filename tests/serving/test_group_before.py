@@ -49,7 +49,7 @@ async def test_of_a_group_of_several_models_nobody_knows_which_will_serve(tmp_pa
     mixed = [member(LARGE, "llama", "one"), member(SMALL, "llama", "two")]
     async with journey(tmp_path) as proxy:
         assert (await watched(proxy, *mixed, NEW)).ids == ["one", "two"]
-        opened = next(iter(proxy.plugin.parts.router._open._by_id.values()))
+        opened = next(iter(proxy.plugin.parts.router.open_requests._by_id.values()))
         assert failed_end(opened, ValueError("no")).author.candidate is None
     (row,) = await written(tmp_path, requests)
     assert row.chosen == "group:llama"

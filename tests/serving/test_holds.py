@@ -389,7 +389,7 @@ async def test_a_failing_identity_is_counted_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with holding(tmp_path) as plugin:
-        lines = plugin.parts.router._decider._holds.lines
+        lines = plugin.parts.router.decider.holds.lines
         assert lines is not None
         monkeypatch.setattr(lines, "find", lambda *given: 1 / 0)
         assert await Agent(plugin).ask()

@@ -121,7 +121,7 @@ class Bought:
 async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path) -> None:
     buyer = Bought()
     async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
-        proxy.plugin.parts.router._decider._buyers = {"zoo": buyer}  # type: ignore[dict-item]
+        proxy.plugin.parts.router.decider.buyers = {"zoo": buyer}  # type: ignore[dict-item]
         await proxy.ask()
     (row,) = await written(tmp_path, requests)
     assert row.label_probability is None
@@ -151,8 +151,8 @@ async def test_who_holds_a_conversation_serves_though_the_decision_is_late(
     async with holding(tmp_path) as plugin:
         agent, router = Agent(plugin), plugin.parts.router
         await agent.ask(served_by="small-2")
-        late = router._decider._settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
-        monkeypatch.setattr(router._decider, "_settings", late)
+        late = router.decider.settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
+        monkeypatch.setattr(router.decider, "settings", late)
         for _ in range(2):  # the late one is a turn of the conversation as any other
             agent.result()
             assert await agent.ask() == "small-2"

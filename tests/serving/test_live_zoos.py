@@ -91,7 +91,7 @@ async def test_another_model_under_the_same_id_is_another_candidate(
         await live.swept()
 
         assert live.engine.zoo.present == ("openai/large", "openai/other")
-        assert live.plugin.parts.served._index.candidate("zoo", "small") == "openai/other"
+        assert live.plugin.parts.served.index.candidate("zoo", "small") == "openai/other"
 
     assert sorted(await changes(tmp_path)) == [
         ("openai/other", "appeared"),

@@ -30,7 +30,7 @@ def plugin(database: AsyncEngine) -> MessplusPlugin:
 
 async def headers(plugin: MessplusPlugin, opened: OpenRequest) -> dict[str, str]:
     metadata: dict[str, Any] = {}
-    plugin.parts.served._open.add(opened, metadata)
+    plugin.parts.served.open_requests.add(opened, metadata)
     data = {"litellm_call_id": opened.record.asker.litellm_call_id, "metadata": metadata}
     found = await plugin.async_post_call_response_headers_hook(data, None, REPEATED)
     assert found is not None

@@ -211,7 +211,7 @@ async def test_only_so_many_may_wait_of_one_key_and_of_all(
         each.cancel()
     found = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(each) for each in found].count(TooOftenError) == refused
-    assert finder._counters.as_dict() == {"lookups_refused": refused}
+    assert finder.counters.as_dict() == {"lookups_refused": refused}
     assert not place._waiting
     assert not place._expected
 

@@ -147,7 +147,7 @@ async def test_litellms_span_carries_the_decision_and_that_of_a_retry_its_attemp
     arguments["metadata"]["model_info"] = {"id": "small"}
     retried = await traced(plugin, arguments)
 
-    record = next(plugin.parts.served._open.find("call-1")).record
+    record = next(plugin.parts.served.open_requests.find("call-1")).record
     for name in ("request_id", "queue", "chosen", "reason", "expected_satisfaction"):
         assert found[name] == getattr(record, name)
     assert (found["zoo"], found["alpha"], found["attempt"]) == ("zoo", 0.8, 1)

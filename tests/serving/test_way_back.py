@@ -38,7 +38,7 @@ async def serve(
         prompt, call_id = f"question {prefix} {number}", f"{prefix}{number}"
         asked = await proxy.ask(prompt, call_id=call_id, metadata=whose)
         await proxy.decided()
-        opened = proxy.plugin.parts.served._open.of_hook(asked.arguments, asked.arguments)
+        opened = proxy.plugin.parts.served.open_requests.of_hook(asked.arguments, asked.arguments)
         assert opened is not None
         if opened.record.trial.arm == "routed" and error is not None:
             await proxy.fails(asked, error)

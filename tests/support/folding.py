@@ -59,8 +59,8 @@ def only_zoo(engine: Engine) -> Mapping[str, Engine]:
 
 def learner_of(journal: Journal) -> Learner:
     """The learner that a journal hands its records to, in the same process."""
-    assert isinstance(journal._sink, Learner)
-    return journal._sink
+    assert isinstance(journal.sink, Learner)
+    return journal.sink
 
 
 def build_journal(

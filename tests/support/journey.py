@@ -221,7 +221,7 @@ async def routed(
     router = litellm.Router(model_list=list(deployments), **router_settings)
     sections = {"router_settings": router_settings, **(config or {})}
     async with running(folder, dict(zoo or {}), None, deployments, sections) as plugin:
-        monkeypatch.setattr(plugin.parts.gates, "_router", lambda: router)
-        monkeypatch.setattr(plugin.parts.live, "_router", lambda: router)
+        monkeypatch.setattr(plugin.parts.gates, "router", lambda: router)
+        monkeypatch.setattr(plugin.parts.live, "router", lambda: router)
         monkeypatch.setattr(litellm, "callbacks", [plugin])
         yield Routed(plugin, deployments, router=router)

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import Context
+from dataclasses import dataclass
 from typing import Any
 
 from litellm_messplus.labels.checks.check import (
@@ -28,22 +29,19 @@ has its own limit, so that a slow one does not hold up the others."""
 CLOSE_SECONDS = 5.0
 
 
+@dataclass(eq=False, repr=False)
 class Checks:
     """A label source that reports a finding for each check that gives a score."""
 
     name = "checks"
 
-    def __init__(
-        self,
-        checks: Sequence[Check],
-        sandbox: Sandbox,
-        report: ReportFinding,
-        counters: Counters,
-    ) -> None:
-        self._checks = tuple(checks)
-        self._sandbox = sandbox
-        self._report = report
-        self._counters = counters
+    checks: Sequence[Check]
+    sandbox: Sandbox
+    report: ReportFinding
+    counters: Counters
+
+    def __post_init__(self) -> None:
+        self._checks = tuple(self.checks)
         self._running: defaultdict[str, Tasks] = defaultdict(lambda: Tasks(WAITING))
 
     def ended(self, call: AnsweredCall) -> None:
@@ -52,13 +50,13 @@ class Checks:
             running, run = self._running[check.name], self._run(check, call)
             # A fresh context: the operator's function is not part of the user's request.
             if Context().run(running.start, run, check.name) is None:
-                self._counters.add("checks_left_out")
+                self.counters.add("checks_left_out")
 
     async def close(self) -> None:
         """Wait for the checks in progress, at most `CLOSE_SECONDS`."""
         closing = (running.close(CLOSE_SECONDS) for running in self._running.values())
         await asyncio.gather(*closing)
-        await self._sandbox.close()
+        await self.sandbox.close()
 
     async def least(self, call: AnsweredCall) -> float | None:
         """Return the worst that the checks say of an answer, from -1 to 1; None if none can tell.
@@ -71,11 +69,11 @@ class Checks:
         try:
             score = await check.check(call)
             if score is not None:
-                self._report(self._finding(check, call, score))
+                self.report(self._finding(check, call, score))
         except CheckTimeoutError:
-            self._counters.failure("checks_timed_out", f"check {check.name} took too long")
+            self.counters.failure("checks_timed_out", f"check {check.name} took too long")
         except Exception:
-            self._counters.failure("check_failures", f"check {check.name} failed")
+            self.counters.failure("check_failures", f"check {check.name} failed")
 
     def _finding(self, check: Check, call: AnsweredCall, score: Score) -> Finding:
         return Finding(

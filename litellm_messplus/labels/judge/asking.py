@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
@@ -176,25 +176,17 @@ class JudgeSinks:
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class Asking:
     """Calls of one judge, counted in its budget, and logged. ``cost`` learns from each call."""
 
-    def __init__(
-        self,
-        model: str,
-        ask: Ask,
-        budget: JudgeBudget,
-        cost: JudgeCost,
-        sinks: JudgeSinks,
-        *,
-        timeout_seconds: float,
-    ) -> None:
-        self.model = model
-        self.cost = cost
-        self._limit = timeout_seconds
-        self._ask = ask
-        self._budget = budget
-        self._sinks = sinks
+    model: str
+    ask: Ask
+    budget: JudgeBudget
+    cost: JudgeCost
+    sinks: JudgeSinks
+    _: KW_ONLY
+    timeout_seconds: float
 
     async def put(
         self,
@@ -206,11 +198,11 @@ class Asking:
     ) -> T | Outcome:
         """Call the judge, and return the reply as parsed by ``read``; an outcome if it cannot be
         parsed, or there is none. ``answers`` is the number of answers shown."""
-        log = _GradingLog(request, self.model, answers, self._sinks.write)
-        grading, dollars = self._budget.begin(self.cost.of_messages(prompt) or 0.0), 0.0
+        log = _GradingLog(request, self.model, answers, self.sinks.write)
+        grading, dollars = self.budget.begin(self.cost.of_messages(prompt) or 0.0), 0.0
         try:
-            async with asyncio.timeout(self._limit):
-                reply = await self._ask(prompt, schema, self._limit)
+            async with asyncio.timeout(self.timeout_seconds):
+                reply = await self.ask(prompt, schema, self.timeout_seconds)
             dollars = reply.cost or 0.0
         except asyncio.CancelledError:
             log.failed("the proxy stopped")
@@ -218,18 +210,18 @@ class Asking:
         except Exception as error:
             log.failed(f"{type(error).__name__}: {error}")
             told = f"{self.model} did not grade: {error!r}"
-            self._sinks.counters.failure("judge_failures", told)
+            self.sinks.counters.failure("judge_failures", told)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         finally:
-            self._budget.end(grading, dollars)
+            self.budget.end(grading, dollars)
         self._learn(request, prompt, reply)
         try:
             found = read(reply.text)
         except NonsenseError as error:
             log.answered(GradingStatus.NONSENSE, reply, error=str(error))
             told = f"{self.model} is of no use: {error}"
-            self._sinks.counters.failure("judge_nonsense", told)
+            self.sinks.counters.failure("judge_nonsense", told)
             return Outcome.ANSWERED
         preferred = found if isinstance(found, Preferred) else None
         log.answered(GradingStatus.GRADED, reply, preferred=preferred)
@@ -237,7 +229,7 @@ class Asking:
 
     def _learn(self, request: ToGrade, prompt: Sequence[Message], reply: Reply) -> None:
         if reply.cost is None:
-            self._sinks.counters.add("judge_cost_unknown")
+            self.sinks.counters.add("judge_cost_unknown")
         conversation = request.asked.conversation.text
         self.cost.learn(conversation, prompt, reply.prompt_tokens, reply.completion_tokens)
 
@@ -261,22 +253,18 @@ class Grades(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class Grader:
     """The grader of each answer by the rubric."""
 
-    def __init__(
-        self,
-        asking: Asking,
-        rubric: str,
-        report: ReportFinding,
-        *,
-        seed: int,
-    ) -> None:
+    asking: Asking
+    rubric: str
+    report: ReportFinding
+    _: KW_ONLY
+    seed: int
+
+    def __post_init__(self) -> None:
         self.weight = 1.0
-        self._asking = asking
-        self._rubric = rubric
-        self._report = report
-        self._seed = seed
 
     def at_once(self, request: ToGrade) -> ToGrade | None:
         """Leave the whole request to the judge."""
@@ -284,12 +272,12 @@ class Grader:
 
     def cost(self, request: ToGrade) -> float:
         """Expect the cost of one prompt with all answers, in dollars."""
-        return self._asking.cost.of_messages(self._prompt(request, request.answers)) or 0.0
+        return self.asking.cost.of_messages(self._prompt(request, request.answers)) or 0.0
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Call the judge once. Reports a finding for each answer, or none at all."""
-        shown = shuffled(self._seed, request.answers)
-        found = await self._asking.put(
+        shown = shuffled(self.seed, request.answers)
+        found = await self.asking.put(
             request,
             self._prompt(request, shown),
             schema(len(shown)),
@@ -299,11 +287,11 @@ class Grader:
         if isinstance(found, Outcome):
             return found
         for answer, grade in zip(shown, found, strict=True):
-            self._report(self._finding(request, answer, grade))
+            self.report(self._finding(request, answer, grade))
         return Outcome.ANSWERED
 
     def _prompt(self, request: ToGrade, shown: Sequence[ShownAnswer]) -> list[Message]:
-        return messages(self._rubric, request.asked, [answer.answer for answer in shown])
+        return messages(self.rubric, request.asked, [answer.answer for answer in shown])
 
     def _finding(self, request: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
         return Finding(

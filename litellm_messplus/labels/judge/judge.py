@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from litellm_messplus.labels.agreement import LEAST, Agreement
 from litellm_messplus.labels.judge.asking import Grades, JudgeCost, Outcome, ShownAnswer, ToGrade
@@ -206,6 +206,7 @@ CLOSE_SECONDS = 5.0
 """Longest wait of a stop for the gradings in progress."""
 
 
+@dataclass(eq=False, repr=False)
 class Judge:
     """The judge of one zoo: gathers the answers to a request, and labels them by ``grades``.
 
@@ -215,29 +216,20 @@ class Judge:
 
     name = "judge"
 
-    def __init__(
-        self,
-        zoo: str,
-        model: str,
-        grades: Grades,
-        budget: JudgeBudget,
-        cost: JudgeCost,
-        counters: Counters,
-        *,
-        concurrent: int,
-        most_waiting: int = WAITING,
-        patience_seconds: float = PATIENCE_SECONDS,
-    ) -> None:
-        self.model = model
-        self.cost = cost
-        self._zoo = zoo
-        self._concurrent = concurrent
-        self._most_waiting = most_waiting
-        self._counters = counters
-        self._budget = budget
-        self._grades = grades
+    zoo: str
+    model: str
+    grades: Grades
+    budget: JudgeBudget
+    cost: JudgeCost
+    counters: Counters
+    _: KW_ONLY
+    concurrent: int
+    most_waiting: int = WAITING
+    patience_seconds: float = PATIENCE_SECONDS
+
+    def __post_init__(self) -> None:
         self._availability = Availability()
-        self._backlog = Backlog(patience_seconds, self._left_out)
+        self._backlog = Backlog(self.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._gathered)
         self._is_paid: IsPaid = _always
         self._has_learned = asyncio.Event()
@@ -257,13 +249,13 @@ class Judge:
 
     def has_budget(self, dollars: float) -> bool:
         """Tell whether it may be called once more today, at that expected cost in dollars."""
-        return self._budget.has_room(dollars)
+        return self.budget.has_room(dollars)
 
     def money(self) -> tuple[float, float] | None:
         """Return the dollars left today for this worker, and those of the whole day for all
         workers; None without a budget."""
-        day = self._budget.dollars
-        return None if day is None else (self._budget.left, day)
+        day = self.budget.dollars
+        return None if day is None else (self.budget.left, day)
 
     def ask_before(self, is_paid: IsPaid) -> None:
         """Query ``is_paid`` before each request is graded."""
@@ -271,18 +263,18 @@ class Judge:
 
     def start(self) -> None:
         """Start grading, in the running event loop."""
-        for number in range(self._concurrent):
-            self._workers.start(self._work(), f"judge-{self._zoo}-{number}")
+        for number in range(self.concurrent):
+            self._workers.start(self._work(), f"judge-{self.zoo}-{number}")
 
     def learn(self, spent: Spent, agreement: Agreement, read_at: float, workers: int = 1) -> None:
         """Learn from the log at ``read_at``: the day's cost so far, the judge's agreement with
         users, and the number of workers that share the rest of the day's budget."""
-        self._budget.learn(spent, read_at, workers)
+        self.budget.learn(spent, read_at, workers)
         counts = agreement.may_be(LEAST)
         if counts != self._counts:
             self._log_change(counts, agreement)
         self._counts = counts
-        self._grades.weight = float(counts)
+        self.grades.weight = float(counts)
         self._has_learned.set()
 
     def ended(self, call: AnsweredCall) -> None:
@@ -291,29 +283,29 @@ class Judge:
         if call.asked.label_probability is None:
             return
         if self._gatherer.is_done(request_id):
-            self._counters.add("judge_late_answers")
+            self.counters.add("judge_late_answers")
         elif self._gatherer.expects(request_id) or self._has_room():
             self._gatherer.add(call)
         else:
             self._gatherer.leave_out(request_id)
-            self._counters.add("judge_queue_full")
+            self.counters.add("judge_queue_full")
 
     async def close(self) -> None:
         """Let the gradings in progress end, within `CLOSE_SECONDS`; drop waiting requests."""
         if self.waiting:
-            logger.info("%s: %d requests are left ungraded at the stop", self._zoo, self.waiting)
+            logger.info("%s: %d requests are left ungraded at the stop", self.zoo, self.waiting)
         self._gatherer.close()
         self._backlog.clear()
         await self._workers.close()  # no new gradings; those in progress go on
         await self._busy.close(CLOSE_SECONDS)
 
     def _has_room(self) -> bool:
-        if self.waiting >= self._most_waiting:
+        if self.waiting >= self.most_waiting:
             self._backlog.leave_out_the_late()
-        return self.waiting < self._most_waiting
+        return self.waiting < self.most_waiting
 
     def _gathered(self, request: ToGrade) -> None:
-        rest = self._grades.at_once(request)
+        rest = self.grades.at_once(request)
         if rest is not None:
             self._backlog.add(rest)
 
@@ -322,7 +314,7 @@ class Judge:
         while True:
             await self._backlog.filled()
             async with self._availability.turn():
-                grading = self._busy.start(self._grade_next(), f"grading-{self._zoo}")
+                grading = self._busy.start(self._grade_next(), f"grading-{self.zoo}")
                 if grading is not None:  # always: one per worker
                     await asyncio.wait([grading])
 
@@ -332,9 +324,9 @@ class Judge:
         if request is None:
             return
         try:
-            outcome = await self._grades.grade(request)
+            outcome = await self.grades.grade(request)
         except Exception:  # our own: those of the judge are outcomes
-            self._counters.failure("label_failures", f"the judge of {self._zoo} failed")
+            self.counters.failure("label_failures", f"the judge of {self.zoo} failed")
             return
         if outcome is Outcome.NOT_REACHED:
             self._availability.failed()
@@ -347,20 +339,20 @@ class Judge:
     def _next(self) -> ToGrade | None:
         """Take the next request that can be paid for, at its expected cost with the answers."""
         while (request := self._backlog.take()) is not None:
-            cost = self._grades.cost(request)
+            cost = self.grades.cost(request)
             if self.has_budget(cost) and self._is_paid(request.asked, cost):
                 return request
-            self._counters.add("judge_over_budget")
+            self.counters.add("judge_over_budget")
         return None
 
     def _left_out(self) -> None:
-        self._counters.add("judge_left_out")
+        self.counters.add("judge_left_out")
 
     def _log_change(self, counts: bool, agreement: Agreement) -> None:
         now = "count again" if counts else "stop counting"
         logger.warning(
             "%s: the labels of the judge %s %s: its agreement with users is %s, and must reach %g",
-            self._zoo,
+            self.zoo,
             self.model,
             now,
             agreement,

@@ -5,7 +5,7 @@ import json
 import logging
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement, PositionBias, matching_weights
@@ -89,6 +89,7 @@ SCORES = {Preferred.FIRST: 1.0, Preferred.SECOND: -1.0, Preferred.NEITHER: 0.0}
 """Score of the first answer shown, by preference."""
 
 
+@dataclass(eq=False, repr=False)
 class Comparer:
     """Comparer that labels an answer satisfactory if it is at least as good as the largest's.
 
@@ -98,18 +99,13 @@ class Comparer:
     findings also weigh 0 while it prefers a place by more than `MOST_BIAS`.
     """
 
-    def __init__(
-        self,
-        largest: str,
-        asking: Asking,
-        report: ReportFinding,
-        counters: Counters,
-    ) -> None:
+    largest: str
+    asking: Asking
+    report: ReportFinding
+    counters: Counters
+
+    def __post_init__(self) -> None:
         self.weight = 1.0
-        self._largest = largest
-        self._asking = asking
-        self._report = report
-        self._counters = counters
         self._position = PositionBias()
         self._is_fair = True
         self._weights = 1.0, 1.0
@@ -124,7 +120,7 @@ class Comparer:
         """Label the largest's answer and those equal to it; return the others, with it."""
         reference = self._reference(request)
         if reference is None:
-            self._counters.add("parity_without_largest")
+            self.counters.add("parity_without_largest")
             return None
         self._find(request, reference, 1.0)
         rest = []
@@ -144,7 +140,7 @@ class Comparer:
             comparison(request.asked, shown.answer, reference.answer)
             for shown in self._others(request)
         )
-        return sum(2.0 * (self._asking.cost.of_messages(each) or 0.0) for each in prompts)
+        return sum(2.0 * (self.asking.cost.of_messages(each) or 0.0) for each in prompts)
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Call the judge twice for each answer, once per order; a failure ends it without labels
@@ -164,7 +160,7 @@ class Comparer:
         score = 0.0
         for pair, sign in (((shown, reference), 1.0), ((reference, shown), -1.0)):
             prompt = comparison(request.asked, pair[0].answer, pair[1].answer)
-            found = await self._asking.put(request, prompt, PREFERENCE, 2, preferred)
+            found = await self.asking.put(request, prompt, PREFERENCE, 2, preferred)
             if isinstance(found, Outcome):
                 return found
             self._take(self._position.after(found))
@@ -175,7 +171,7 @@ class Comparer:
     def _find(self, request: ToGrade, shown: ShownAnswer, value: float) -> None:
         unsatisfied, satisfied = self._weights
         weight = self.weight * (satisfied if value else unsatisfied) if self._is_fair else 0.0
-        self._report(
+        self.report(
             Finding(
                 call_id=shown.call_id,
                 request_id=request.asked.request_id,
@@ -189,10 +185,10 @@ class Comparer:
 
     def _reference(self, request: ToGrade) -> ShownAnswer | None:
         """Find the largest candidate's answer, if there is one."""
-        return next((each for each in request.answers if each.candidate == self._largest), None)
+        return next((each for each in request.answers if each.candidate == self.largest), None)
 
     def _others(self, request: ToGrade) -> Iterator[ShownAnswer]:
-        return (each for each in request.answers if each.candidate != self._largest)
+        return (each for each in request.answers if each.candidate != self.largest)
 
     def _take(self, position: PositionBias) -> None:
         self._position = position
@@ -201,7 +197,7 @@ class Comparer:
             logger.warning(
                 "the labels of the judge %s %s: it prefers the answer shown first by %s, and may by"
                 " %g",
-                self._asking.model,
+                self.asking.model,
                 "count again" if is_fair else "stop counting",
                 position,
                 MOST_BIAS,

@@ -12,7 +12,7 @@ import logging
 import marshal
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import litellm
@@ -107,21 +107,17 @@ OPEN = Admission()
 """Admission of every deployment."""
 
 
+@dataclass(eq=False, repr=False)
 class Gates:
     """One worker's gates. ``count_seconds`` limits the wait of a request for its token count."""
 
-    def __init__(
-        self,
-        counters: Counters,
-        *,
-        count_seconds: float,
-        router: Callable[[], Any] = running_router,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._counters = counters
-        self._count_seconds = count_seconds
-        self._router = router
-        self._clock = clock
+    counters: Counters
+    _: KW_ONLY
+    count_seconds: float
+    router: Callable[[], Any] = running_router
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._capabilities = Capabilities()
         self._refusals = Refusals()
         self._narrow: dict[Group, Narrow] = {}
@@ -147,7 +143,7 @@ class Gates:
                 return OPEN
             return await self._admit(request, needs, deployments)
         except Exception:
-            self._counters.failure(
+            self.counters.failure(
                 "gate_failures", "what the models can take is unknown: the largest serves"
             )
             return _largest_alone(zoo, deployments, tried)
@@ -160,8 +156,8 @@ class Gates:
             return
         deployment, stated = known
         unstated = needs.requirements.capabilities - stated.own.keys()
-        for capability in self._refusals.refused(str(identity), unstated, self._clock()):
-            self._counters.add("capabilities_refused")
+        for capability in self._refusals.refused(str(identity), unstated, self.clock()):
+            self.counters.add("capabilities_refused")
             logger.warning(
                 "%s refused %d requests with %s in a row, and gets none for an hour: write "
                 "`model_info: {%s: false}` where it cannot take them, `true` where it can",
@@ -180,7 +176,7 @@ class Gates:
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
     ) -> dict[str, dict[str, Answer]]:
         """Return the answer of each deployment to each need of the request, by deployment id."""
-        router = self._router()
+        router = self.router()
         stated = [self._capabilities.of(deployment, router) for deployment in deployments]
         tokens = await self._tokens(request, needs, stated, router)
         tagged = await _tagged(request, deployments, router)
@@ -199,7 +195,7 @@ class Gates:
         the check of each."""
         if not needs.requirements.are_words_alone:
             return False
-        router, shown = self._router(), group(deployments)
+        router, shown = self.router(), group(deployments)
         narrow = self._narrow.get(shown)
         if narrow is None:
             if len(self._narrow) >= GROUPS:
@@ -220,7 +216,7 @@ class Gates:
         admitted = passing(answers)
         if admitted is None:
             if Answer.NO in answers.values():
-                self._counters.add("none_eligible")
+                self.counters.add("none_eligible")
             return OPEN
         barred = frozenset(answers) - admitted
         why = {name for each in barred for name, answer in said[each].items() if not answer}
@@ -231,7 +227,7 @@ class Gates:
         self, identity: str, stated: Stated, required: Requirements, tokens: float
     ) -> Iterator[tuple[str, Answer]]:
         """Yield the answers of one deployment, each with the name of the need."""
-        now = self._clock()
+        now = self.clock()
         for capability in required.capabilities:
             yield capability.value, self._can_take(identity, stated, capability, now)
         if required.region is not None:
@@ -269,12 +265,12 @@ class Gates:
         if has_attachments and not checks_before_calls(router):  # counting would fetch them
             return needs.most_tokens / CHARACTERS_PER_TOKEN
         try:
-            async with asyncio.timeout(self._count_seconds):
+            async with asyncio.timeout(self.count_seconds):
                 needs.tokens = await asyncio.to_thread(
                     counted_tokens, router, request.messages, request.kwargs
                 )
         except Exception:  # clients may send what cannot be counted
-            self._counters.add("prompts_uncounted")
+            self.counters.add("prompts_uncounted")
             return needs.most_tokens / CHARACTERS_PER_TOKEN
         return needs.tokens
 

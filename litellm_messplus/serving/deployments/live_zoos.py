@@ -7,6 +7,7 @@ import asyncio
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -104,28 +105,21 @@ SWEEP_SECONDS = 2.0
 FAILURE = "models that came to a zoo, or went, are not known yet"
 
 
+@dataclass(eq=False, repr=False)
 class LiveZoos:
     """One worker's watch over the models of all zoos. ``follow`` triggers a read of the log."""
 
-    def __init__(
-        self,
-        engines: Mapping[str, Engine],
-        index: DeploymentIndex,
-        database: AsyncEngine,
-        counters: Counters,
-        follow: Callable[[], None],
-        *,
-        router: Callable[[], Any] = running_router,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._engines = engines
-        self._index = index
-        self._database = database
-        self._counters = counters
-        self._follow = follow
-        self._router = router
-        self._clock = clock
-        self._reports = {name: Reports() for name in engines}
+    engines: Mapping[str, Engine]
+    index: DeploymentIndex
+    database: AsyncEngine
+    counters: Counters
+    follow: Callable[[], None]
+    _: KW_ONLY
+    router: Callable[[], Any] = running_router
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._reports = {name: Reports() for name in self.engines}
         self._seen: list[Deployment] = []
         self._noticed: dict[str, Group] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
@@ -143,12 +137,12 @@ class LiveZoos:
         if self._noticed.get(name) is shown:
             return
         self._noticed[name] = shown
-        if not self._index.see(name, deployments, engine.zoo.settings):
+        if not self.index.see(name, deployments, engine.zoo.settings):
             return
         try:
             self._look()
         except Exception:
-            self._counters.failure("live_zoo_failures", FAILURE)
+            self.counters.failure("live_zoo_failures", FAILURE)
         self._due.set()
 
     def passes(self, engine: Engine, deployments: Sequence[Deployment]) -> bool:
@@ -158,13 +152,13 @@ class LiveZoos:
             return False
         shown = group(deployments)
         if shown.is_a_teams and zoo.settings.teams is TeamModels.PASS:
-            self._counters.add("team_requests")
+            self.counters.add("team_requests")
             return True
         if zoo.is_waiting:
-            self._counters.add("zoos_waiting")
+            self.counters.add("zoos_waiting")
             return True
         if shown.candidates.isdisjoint(zoo.present):
-            self._counters.add("candidates_unknown")
+            self.counters.add("candidates_unknown")
             return True
         return False
 
@@ -172,18 +166,18 @@ class LiveZoos:
         """Look at the router, and report the changes that are due. Raises SQLAlchemyError."""
         self._look()
         has_reported = False
-        for name, engine in self._engines.items():
+        for name, engine in self.engines.items():
             due = self._reports[name].due(
-                engine.zoo, engine.state.catalog, engine.logged_prices, self._clock()
+                engine.zoo, engine.state.catalog, engine.logged_prices, self.clock()
             )
             for candidate, change in due.items():
                 has_reported |= await self._report(engine, candidate, change)
         if has_reported:
-            self._follow()
+            self.follow()
 
     def _look(self) -> None:
         """Take the models and prices of all zoos from the router, if they have changed."""
-        router = self._router()
+        router = self.router()
         if router is None:
             return
         found, groups = deployments_of(router), routing_groups_of(router)
@@ -192,11 +186,11 @@ class LiveZoos:
             return
         self._seen, self._groups = list(found), groups
         self._noticed.clear()
-        for name, engine in self._engines.items():
+        for name, engine in self.engines.items():
             own = members(name, engine.zoo.settings, self._seen, groups)
-            self._index.see(name, own, engine.zoo.settings)
-            self._index.gone(name, {deployment_id(each) for each in own})
-            self._take(engine, self._index.candidate_prices(name, own), set(map(candidate_of, own)))
+            self.index.see(name, own, engine.zoo.settings)
+            self.index.gone(name, {deployment_id(each) for each in own})
+            self._take(engine, self.index.candidate_prices(name, own), set(map(candidate_of, own)))
 
     def _take(self, engine: Engine, prices: Mapping[str, Price], there: set[str]) -> None:
         name = engine.zoo.name
@@ -204,7 +198,7 @@ class LiveZoos:
         for candidate in there - prices.keys() - set(engine.zoo.candidates):
             if (name, candidate) not in self._unpriced:
                 self._unpriced.add((name, candidate))
-                self._counters.failure(
+                self.counters.failure(
                     "candidates_unpriced", f"{candidate} came to {name} without a price: left out"
                 )
         self._unpriced = {each for each in self._unpriced if each[0] != name or each[1] in there}
@@ -221,7 +215,7 @@ class LiveZoos:
             after: int | None = 0
         else:
             after = None if standing is None else standing.changes
-        return await log.append_change(self._database, record, after) is not None
+        return await log.append_change(self.database, record, after) is not None
 
     async def _run(self) -> None:
         while True:
@@ -229,7 +223,7 @@ class LiveZoos:
             try:
                 await self.sweep()
             except Exception:
-                self._counters.failure("live_zoo_failures", FAILURE)
+                self.counters.failure("live_zoo_failures", FAILURE)
             try:
                 async with asyncio.timeout(SWEEP_SECONDS):
                     await self._due.wait()

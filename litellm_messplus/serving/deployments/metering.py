@@ -51,19 +51,16 @@ class Metered:
     source: CostSource
 
 
+@dataclass(eq=False, repr=False)
 class Meter:
     """The meter of calls. ``deployment_prices`` holds the price of each deployment by LiteLLM's
     id."""
 
-    def __init__(
-        self,
-        zoos: Mapping[str, Zoo],
-        deployment_prices: Mapping[str, DeploymentPrice],
-        counters: Counters,
-    ) -> None:
-        self._zoos = zoos
-        self._deployment_prices = deployment_prices
-        self._counters = counters
+    zoos: Mapping[str, Zoo]
+    deployment_prices: Mapping[str, DeploymentPrice]
+    counters: Counters
+
+    def __post_init__(self) -> None:
         self._silent: set[str | None] = set()
         """Deployments whose last non-streamed answer came without usage."""
 
@@ -72,7 +69,7 @@ class Meter:
         try:
             usage, dollars = read_usage(reading.usage), self._dollars(reading)
         except AbsurdUsageError as error:
-            self._counters.failure("absurd_usages", f"an endpoint reported {error}")
+            self.counters.failure("absurd_usages", f"an endpoint reported {error}")
             usage, dollars = None, None  # which LiteLLM computed from the same usage
         else:
             usage = self._reported(served, reading, usage)
@@ -97,7 +94,7 @@ class Meter:
         """Return the dollars; None for LiteLLM's zero too, which it reports if it has no price."""
         dollars = reading.dollars or 0.0
         if not 0.0 <= dollars < math.inf:
-            self._counters.failure("absurd_costs", f"LiteLLM said {dollars} USD of one call")
+            self.counters.failure("absurd_costs", f"LiteLLM said {dollars} USD of one call")
             return None
         return dollars or None
 
@@ -109,7 +106,7 @@ class Meter:
         dollars: float | None,
         seconds: float | None,
     ) -> tuple[float | None, CostSource]:
-        zoo = self._zoos[record.zoo]
+        zoo = self.zoos[record.zoo]
         known = self._price(zoo, served)
         if known is None:
             return _cost_outside(zoo, served, usage, dollars)
@@ -128,7 +125,7 @@ class Meter:
         is in that zoo's unit."""
         if served.candidate is None:
             return None
-        found = self._deployment_prices.get(served.deployment or "")
+        found = self.deployment_prices.get(served.deployment or "")
         if found is not None:
             return found
         price = zoo.prices.get(served.candidate)

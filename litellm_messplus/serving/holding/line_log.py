@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -26,23 +27,18 @@ RETRY_SECONDS = 5.0
 """Pause before a database that does not answer is queried again."""
 
 
+@dataclass(eq=False, repr=False)
 class LineLog:
     """The reader of lines from the log, in its own task: no request waits for it. ``begun`` is set
     once it has the key of the digests, read from the database unless `begin` gave it."""
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        holds: Holds,
-        engines: Mapping[str, Engine],
-        counters: Counters,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._database = database
-        self._holds = holds
-        self._engines = engines
-        self._counters = counters
-        self._clock = clock
+    database: AsyncEngine
+    holds: Holds
+    engines: Mapping[str, Engine]
+    counters: Counters
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._upto = 0
         self._read = 0
         self.begun = asyncio.Event()
@@ -51,20 +47,20 @@ class LineLog:
 
     def begin(self, key: bytes) -> None:
         """Start to hold before the first request, with the key that was read at the start."""
-        if self._holds.is_on:
-            self._holds.begin(key, self._board(key))
+        if self.holds.is_on:
+            self.holds.begin(key, self._board(key))
 
     def _board(self, key: bytes) -> Pinboard | None:
         """Build the pinboard of this machine's workers; None if there is no folder for it."""
         try:
-            return Pinboard(pinboard_path(self._database.url, key), key)
+            return Pinboard(pinboard_path(self.database.url, key), key)
         except OSError as error:
-            self._counters.failure("lines_unshared", f"workers share no file: {error}")
+            self.counters.failure("lines_unshared", f"workers share no file: {error}")
             return None
 
     def start(self, tasks: Tasks) -> None:
         """Start reading, in the running event loop, if any zoo holds its conversations."""
-        if self._holds.is_on:
+        if self.holds.is_on:
             tasks.start(self._run(), "lines")
 
     def followed(self, position: int) -> None:
@@ -88,30 +84,30 @@ class LineLog:
                 await self._is_told.wait()
                 self._is_told.clear()
             except Exception:
-                self._counters.failure("lines_unread", "lines of other workers are not known")
+                self.counters.failure("lines_unread", "lines of other workers are not known")
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _begun(self) -> None:
         """Find the position from which the log is read, and start to hold unless `begin` did."""
         while True:
             try:
-                if self._holds.lines is None:
-                    self.begin(await read_conversation_key(self._database))
-                self._upto = max(self._upto, await head(self._database))
+                if self.holds.lines is None:
+                    self.begin(await read_conversation_key(self.database))
+                self._upto = max(self._upto, await head(self.database))
                 self._read = max(self._upto - LOOKED_BACK, 0)
                 self.begun.set()
                 return
             except Exception:
-                self._counters.failure("lines_unread", "the database tells of no conversation")
+                self.counters.failure("lines_unread", "the database tells of no conversation")
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _learn(self, upto: int) -> None:
-        lines = self._holds.lines
+        lines = self.holds.lines
         if lines is None:
             return
-        now, today = self._clock(), datetime.now(UTC)
+        now, today = self.clock(), datetime.now(UTC)
         after = max(self._read, upto - LOOKED_BACK)
-        for number, row in enumerate(await told_lines(self._database, after, upto), 1):
+        for number, row in enumerate(await told_lines(self.database, after, upto), 1):
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
             age = (today - row.ended_at).total_seconds()
@@ -133,7 +129,7 @@ class LineLog:
         )
 
     def _warm(self, row: ToldLine, at: float) -> Warm | None:
-        engine = self._engines.get(row.zoo)
+        engine = self.engines.get(row.zoo)
         price = None if engine is None else engine.zoo.prices.get(row.candidate)
         if price is None or row.prompt_tokens is None or row.is_cache_hit:
             return None
