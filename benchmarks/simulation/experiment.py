@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.simulation.policies import EACH_TURN, HELD, POLICIES, Course, Policy, Server
-from benchmarks.simulation.world import (
-    Assumed,
-    Session,
-    SimulatedZoo,
-    satisfies,
-    sessions,
-)
+from benchmarks.simulation.world import Assumed, Session, SimulatedZoo, satisfies, sessions
 from litellm_messplus.conversations.caches import Remaining
 
 SESSIONS = 240

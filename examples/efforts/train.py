@@ -15,13 +15,7 @@ from statistics import fmean
 import torch
 
 from examples.efforts.tasks import DIFFICULTIES, FAMILIES, generate, generate_training, steps
-from examples.tiny_zoo.generation import (
-    END_OF_THOUGHT,
-    ChatRequest,
-    Generation,
-    Message,
-    TinyModel,
-)
+from examples.tiny_zoo.generation import END_OF_THOUGHT, ChatRequest, Generation, Message, TinyModel
 from examples.tiny_zoo.tasks import Task, is_satisfactory
 from examples.tiny_zoo.training import END, Example, Recipe, Segment, build_tokenizer, save, train
 

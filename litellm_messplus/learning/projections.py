@@ -18,14 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.learning.logged import AT_ONCE, Logged, logged_requests
 from litellm_messplus.learning.outcome import LoggedLabel, Outcome, Row, Verdicts, outcome
 from litellm_messplus.learning.outcome import verdicts as verdicts_of
-from litellm_messplus.learning.sums import (
-    HIGHEST,
-    SUMS,
-    Sums,
-    add_change,
-    of_grading,
-    of_request,
-)
+from litellm_messplus.learning.sums import HIGHEST, SUMS, Sums, add_change, of_grading, of_request
 from litellm_messplus.rows import flat
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.store.rows import replacing, upserting

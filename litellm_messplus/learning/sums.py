@@ -7,14 +7,7 @@ from sqlalchemy import Table
 
 from litellm_messplus.figures.tally import FIGURES, amounts
 from litellm_messplus.learning.logged import Logged
-from litellm_messplus.learning.outcome import (
-    Outcome,
-    Row,
-    Verdicts,
-    cost_of,
-    in_utc,
-    succeeded,
-)
+from litellm_messplus.learning.outcome import Outcome, Row, Verdicts, cost_of, in_utc, succeeded
 from litellm_messplus.records import served_call_id
 from litellm_messplus.store.tables import (
     call_sums,

@@ -18,12 +18,7 @@ from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.database import Filling, is_database, read_database
 from litellm_messplus.replay.files import ANSWER, SCORE, Joining, one_each, read_file, streams
 from litellm_messplus.replay.plan import Plan
-from litellm_messplus.replay.recording import (
-    Recording,
-    ReplayError,
-    check_same,
-    concatenate,
-)
+from litellm_messplus.replay.recording import Recording, ReplayError, check_same, concatenate
 from litellm_messplus.replay.run import (
     Answers,
     Degrade,

@@ -10,13 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.labels.buying import (
-    LEAST,
-    KeyShares,
-    is_drawn,
-    need,
-    rate,
-)
+from litellm_messplus.labels.buying import LEAST, KeyShares, is_drawn, need, rate
 from litellm_messplus.labels.checks.shipped import METADATA_KEY
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.source import Asked, Finding

@@ -26,11 +26,7 @@ from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.settings.serving import WatchSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.reading import (
-    OtherVersionError,
-    UnreadableDatabaseError,
-    revision_of,
-)
+from litellm_messplus.store.reading import OtherVersionError, UnreadableDatabaseError, revision_of
 from litellm_messplus.store.schema import newest
 from litellm_messplus.switching.modes import Mode
 

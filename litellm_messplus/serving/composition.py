@@ -34,10 +34,7 @@ from litellm_messplus.serving.feedback import FeedbackDesk, NextTurnFeedback, Re
 from litellm_messplus.serving.holding.holds import Holds
 from litellm_messplus.serving.holding.line_log import LineLog
 from litellm_messplus.serving.http import build_routes
-from litellm_messplus.serving.influence import (
-    KeyInfluence,
-    TokenBuckets,
-)
+from litellm_messplus.serving.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.serving.judges import Judges
 from litellm_messplus.serving.labelling import LabelWriter, build_label_desk
 from litellm_messplus.serving.litellm_seam import flush_log_events

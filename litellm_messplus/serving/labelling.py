@@ -21,12 +21,7 @@ from litellm_messplus.labels.source import (
     LabelSource,
     ReportFinding,
 )
-from litellm_messplus.records import (
-    CallRecord,
-    LabelRecord,
-    RequestRecord,
-    served_call_id,
-)
+from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus

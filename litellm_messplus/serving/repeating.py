@@ -6,10 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.runtime.vocabulary import CallRole
-from litellm_messplus.serving.deployments.deployment import (
-    exploration_barred,
-    exploration_target,
-)
+from litellm_messplus.serving.deployments.deployment import exploration_barred, exploration_target
 from litellm_messplus.serving.deployments.metering import ReportedCall
 from litellm_messplus.serving.ends import CallEnd, Said, who_failed
 from litellm_messplus.serving.litellm_seam import (

@@ -24,12 +24,7 @@ from litellm_messplus.serving.decided import DecidedRequest
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.ends import CallEnd, CallSink
 from litellm_messplus.serving.litellm_seam import failed_deployment, hidden_params, timeout_of
-from litellm_messplus.serving.open_requests import (
-    First,
-    OpenRequest,
-    OpenRequests,
-    Second,
-)
+from litellm_messplus.serving.open_requests import First, OpenRequest, OpenRequests, Second
 from litellm_messplus.serving.repeating import OwnCall, called, repeated
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.surface import SURFACES, Surface

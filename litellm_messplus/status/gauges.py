@@ -3,15 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
-from litellm_messplus.figures.shown import (
-    GROUPS,
-    JUDGE,
-    LABEL_COSTS,
-    LEVEL,
-    SOURCE,
-    WINDOW,
-    Shown,
-)
+from litellm_messplus.figures.shown import GROUPS, JUDGE, LABEL_COSTS, LEVEL, SOURCE, WINDOW, Shown
 from litellm_messplus.figures.words import value_at
 from litellm_messplus.status.report import LiveLevels, Status
 

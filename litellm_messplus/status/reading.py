@@ -11,18 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    Subquery,
-    case,
-    false,
-    func,
-    null,
-    or_,
-    select,
-    true,
-)
+from sqlalchemy import ColumnElement, Select, Subquery, case, false, func, null, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, tallies

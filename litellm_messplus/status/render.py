@@ -8,13 +8,7 @@ from rich.text import Text
 
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import LEVEL, WINDOW, Cell, cells
-from litellm_messplus.figures.words import (
-    UNKNOWN,
-    figure,
-    percent,
-    percent_around,
-    percent_range,
-)
+from litellm_messplus.figures.words import UNKNOWN, figure, percent, percent_around, percent_range
 from litellm_messplus.status.labels import SourceRate
 from litellm_messplus.status.report import (
     Alert,

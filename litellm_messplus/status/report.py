@@ -11,12 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from litellm_messplus.figures.interval import Standing
-from litellm_messplus.figures.shown import (
-    LABEL_COSTS,
-    LEVEL,
-    WINDOW,
-    described,
-)
+from litellm_messplus.figures.shown import LABEL_COSTS, LEVEL, WINDOW, described
 from litellm_messplus.runtime.vocabulary import FAILED, Failure
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.labels import JudgeStatus, Labels

@@ -15,13 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.state.snapshot import taught_in
 from litellm_messplus.store import log
-from litellm_messplus.store.tables import (
-    candidate_events,
-    lessons,
-    log_base,
-    log_head,
-    snapshots,
-)
+from litellm_messplus.store.tables import candidate_events, lessons, log_base, log_head, snapshots
 
 KEPT = 3
 """The number of snapshots kept per zoo."""

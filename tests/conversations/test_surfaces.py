@@ -10,11 +10,7 @@ from litellm_messplus.conversations.line import Asked, Joined
 from litellm_messplus.conversations.lines import IDS, Lines
 from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.surfaces.conversation import read_conversation
-from litellm_messplus.serving.surfaces.identity import (
-    answer_as_asked,
-    ids_in,
-    session_named,
-)
+from litellm_messplus.serving.surfaces.identity import answer_as_asked, ids_in, session_named
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS
 from tests.support.builders import request

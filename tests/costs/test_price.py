@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.costs.price import (
-    Price,
-    Tier,
-    Usage,
-    average,
-    price_of_rates,
-    states_a_price,
-)
+from litellm_messplus.costs.price import Price, Tier, Usage, average, price_of_rates, states_a_price
 
 
 @pytest.mark.parametrize(

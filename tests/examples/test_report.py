@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from examples.tiny_zoo.demo.report import (
-    JOULES,
-    DemoReport,
-    Judging,
-    Yardsticks,
-    table,
-)
+from examples.tiny_zoo.demo.report import JOULES, DemoReport, Judging, Yardsticks, table
 from examples.tiny_zoo.demo.session import Reported, Sent
 
 

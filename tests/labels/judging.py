@@ -9,13 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.asking import (
-    Asking,
-    Grader,
-    JudgeCost,
-    JudgeSinks,
-    Reply,
-)
+from litellm_messplus.labels.judge.asking import Asking, Grader, JudgeCost, JudgeSinks, Reply
 from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompts import Message

@@ -28,15 +28,7 @@ from tests.support.builders import (
     served_call,
     traffic,
 )
-from tests.support.learning import (
-    Clock,
-    MemoryOutlet,
-    Worker,
-    counts,
-    learning,
-    published,
-    put,
-)
+from tests.support.learning import Clock, MemoryOutlet, Worker, counts, learning, published, put
 from tests.support.patience import PATIENT, turns, until_it_holds
 
 LOST = InterfaceError("COMMIT", {}, Exception(), connection_invalidated=True)

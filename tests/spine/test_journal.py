@@ -38,14 +38,7 @@ from litellm_messplus.store.entries import Kinds, decided, read_entries
 from litellm_messplus.store.snapshots import Snapshot
 from tests.support import failures
 from tests.support.builders import build_engine, label, pair, point, request, served_call, traffic
-from tests.support.folding import (
-    bits,
-    build_journal,
-    fold_all,
-    learner_of,
-    only_zoo,
-    taught,
-)
+from tests.support.folding import bits, build_journal, fold_all, learner_of, only_zoo, taught
 from tests.support.patience import PATIENT, turns, until_it_holds
 
 AWAY = OperationalError("INSERT", {}, Exception("the database is away"))

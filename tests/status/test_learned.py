@@ -19,15 +19,7 @@ from litellm_messplus.state.entries import Example, Taught
 from litellm_messplus.status.learned import Learned, learned_of
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
-from tests.support.builders import (
-    LARGE,
-    MEDIUM,
-    SMALL,
-    adaptive_of,
-    build_engine,
-    pair,
-    request,
-)
+from tests.support.builders import LARGE, MEDIUM, SMALL, adaptive_of, build_engine, pair, request
 
 
 def taught(lessons: int = 400, *, tells: bool = True) -> Any:

@@ -14,13 +14,7 @@ from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
-from tests.support.builders import (
-    LARGE,
-    NOW,
-    exploration_call,
-    request,
-    served_call,
-)
+from tests.support.builders import LARGE, NOW, exploration_call, request, served_call
 from tests.support.folding import fold_all
 
 LIMITS = logged(

@@ -11,11 +11,7 @@ from rich.text import Text
 
 from examples.tiny_zoo.demo.asides import Aside
 from examples.tiny_zoo.demo.session import Outcome, Reported, Sent
-from litellm_messplus.figures.interval import (
-    Standing,
-    standing,
-    wilson,
-)
+from litellm_messplus.figures.interval import Standing, standing, wilson
 from litellm_messplus.figures.words import figure, percent, percent_around
 from litellm_messplus.replay.summary import Hindsight
 from litellm_messplus.status.render import STYLES

@@ -39,21 +39,11 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallStatus
-from litellm_messplus.serving.deployments.deployment import (
-    Deployment,
-    group,
-    led_by,
-    only,
-    pinned,
-)
+from litellm_messplus.serving.deployments.deployment import Deployment, group, led_by, only, pinned
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
 from litellm_messplus.serving.surfaces.answers import plain_response_id, read_usage
-from litellm_messplus.serving.surfaces.identity import (
-    answer_as_asked,
-    ids_in,
-    session_named,
-)
+from litellm_messplus.serving.surfaces.identity import answer_as_asked, ids_in, session_named
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.signs import read_signs
 from litellm_messplus.serving.surfaces.surface import SURFACES

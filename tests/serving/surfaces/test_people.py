@@ -4,12 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from litellm_messplus.records import Names
-from litellm_messplus.serving.surfaces.identity import (
-    LONGEST,
-    LONGEST_TAG,
-    MOST_TAGS,
-    names_of,
-)
+from litellm_messplus.serving.surfaces.identity import LONGEST, LONGEST_TAG, MOST_TAGS, names_of
 from litellm_messplus.store.tables import requests
 from tests.support.in_process import written
 from tests.support.journey import journey
