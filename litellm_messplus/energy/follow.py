@@ -4,7 +4,7 @@ The proxy reports the end of each call with its profile's estimate, and gets the
 
     follower = EnergyFollower(meter, idle, measured=write, counters=counters)
     task = asyncio.create_task(follower.run())
-    follower.ended(call_id, deployment_id, started_seconds, ended_seconds, estimated_joules)
+    follower.ended(Call(call_id, deployment_id, started, ended, estimated_joules))
 
 One follower serves one meter, and all deployments that run on its sensors."""
 
@@ -234,17 +234,9 @@ class EnergyFollower:
         self._counters, self._seconds, self._clock = counters, seconds, clock
         self._ledger = Ledger(lag_seconds, counters)
 
-    def ended(
-        self,
-        call_id: str,
-        deployment_id: str,
-        started_seconds: float,
-        ended_seconds: float,
-        estimated_joules: float,
-    ) -> None:
-        """Record that a call has ended. ``estimated_joules`` is the profile's own, not multiplied
-        by `correction`."""
-        call = Call(call_id, deployment_id, started_seconds, ended_seconds, estimated_joules)
+    def ended(self, call: Call) -> None:
+        """Record that a call has ended; its estimate is the profile's own, not multiplied by
+        `correction`."""
         self._ledger.ended(call)
 
     def correction(self, deployment_id: str) -> float:
@@ -287,7 +279,5 @@ class EnergyFollower:
         return None
 
     def _tell(self, call: MeasuredCall) -> None:
-        try:
+        with self._counters.tolerated("energy_report_failures", "a call's energy was not recorded"):
             self._measured(call)
-        except Exception:
-            self._counters.failure("energy_report_failures", "a call's energy was not recorded")

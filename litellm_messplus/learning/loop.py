@@ -186,11 +186,9 @@ class LearnerLoop:
         self._is_published = False  # although the position may be the same
 
     def _decoded(self, batch: Batch) -> list[Record]:
-        try:
+        with self.counters.tolerated("records_dropped", f"a batch of {batch.worker} is unreadable"):
             return inbox.decode(batch.records)
-        except Exception:
-            self.counters.failure("records_dropped", f"a batch of {batch.worker} is unreadable")
-            return []
+        return []
 
     async def _append(self, records: Sequence[Record], batches: Sequence[Batch] = ()) -> None:
         async def also(connection: AsyncConnection) -> None:

@@ -54,7 +54,7 @@ class _Signs:
         self._last: object = None
         self._at = clock()
 
-    def is_new(self, sign: object) -> bool:
+    def _is_new(self, sign: object) -> bool:
         """Note a sign; return whether it differs from the last one."""
         if sign == self._last:
             return False
@@ -66,12 +66,12 @@ class _Signs:
         return self._clock() - self._at
 
 
-class FileOutlet:
+class FileOutlet(_Signs):
     """A file beside a SQLite database. A reader sees the old one or the new one, never a part."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
         self._path = path
-        self._signs = _Signs(clock)
 
     async def publish(self, data: bytes, epoch: int) -> None:
         part = self._path.with_name(self._path.name + ".part")
@@ -88,21 +88,17 @@ class FileOutlet:
     async def newer(self) -> bytes | None:
         with suppress(FileNotFoundError):
             found = os.stat(self._path)
-            if self._signs.is_new((found.st_ino, found.st_mtime_ns, found.st_size)):
+            if self._is_new((found.st_ino, found.st_mtime_ns, found.st_size)):
                 return self._path.read_bytes()
         return None
 
-    @property
-    def silent_seconds(self) -> float:
-        return self._signs.silent_seconds
 
-
-class RowOutlet:
+class RowOutlet(_Signs):
     """A row of the table `learner`. Only the learner in office changes it."""
 
     def __init__(self, database: AsyncEngine, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
         self._database = database
-        self._signs = _Signs(clock)
 
     async def publish(self, data: bytes, epoch: int) -> None:
         await self._change(epoch, state=data)
@@ -122,14 +118,10 @@ class RowOutlet:
     async def newer(self) -> bytes | None:
         async with self._database.connect() as connection:
             sign = await connection.execute(select(learner.c.epoch, learner.c.published_at))
-            if not self._signs.is_new(tuple(sign.one())):
+            if not self._is_new(tuple(sign.one())):
                 return None
             state: bytes | None = (await connection.execute(select(learner.c.state))).scalar_one()
             return state
-
-    @property
-    def silent_seconds(self) -> float:
-        return self._signs.silent_seconds
 
 
 def outlet_of(database: AsyncEngine) -> Outlet:

@@ -154,9 +154,7 @@ class Spool:
         """Have the newest state read: something was written without this worker."""
         self._woken.set()
 
-    async def look_up_to_notice(self) -> None:
-        """Have the newest state read."""
-        self._woken.set()
+    look_up_to_notice = look
 
     async def close(self, *, is_written: bool) -> None:
         """Wait for the learner to take what was written, and stop following."""

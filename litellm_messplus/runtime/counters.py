@@ -4,6 +4,8 @@ import logging
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # Lines of the proxy's log. They may quote a client, whose text must not look like another line.
 
@@ -55,6 +57,14 @@ class Counters:
         logger.warning(
             "%s (%s so far: %d)", message, name, self._counts[name], exc_info=sys.exception()
         )
+
+    @contextmanager
+    def tolerated(self, name: str, message: str) -> Iterator[None]:
+        """Count and log whatever fails within, and go on."""
+        try:
+            yield
+        except Exception:
+            self.failure(name, message)
 
     def as_dict(self) -> dict[str, int]:
         """Return every count by name."""

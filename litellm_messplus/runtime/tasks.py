@@ -112,7 +112,5 @@ class Closings:
         await self._stack.aclose()
 
     async def _close(self, close: Callable[[], Awaitable[object]], name: str) -> None:
-        try:
+        with self._counters.tolerated("shutdown_failures", f"{name} was not closed"):
             await close()
-        except Exception:
-            self._counters.failure("shutdown_failures", f"{name} was not closed")

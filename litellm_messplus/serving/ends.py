@@ -148,20 +148,9 @@ class CallSink:
             return end.looks
         if said is None or said.is_cache_hit:
             return None
-        try:
+        with self.counters.tolerated("answers_unread", "an answer's surface was not read"):
             return SURFACES[record.asker.call_type].looks(said.response)
-        except Exception:
-            self.counters.failure("answers_unread", "an answer's surface was not read")
-            return None
-
-    def called(self, place: Place, zoo: str, deployment: str) -> None:
-        """Note the deployment whose answer goes to the client, before the call has ended."""
-        self.holds.called(place, zoo, deployment)
-
-    def attempt_failed(self, deployment: str | None, error: object, needs: Needs | None) -> None:
-        """Update the gates with an attempt that failed at a deployment; a retry or a fallback may
-        follow."""
-        self.gates.failed(deployment, error, needs)
+        return None
 
 
 def call_record(
@@ -243,7 +232,7 @@ class ServedCalls:
                 opened.response_id = plain_response_id(told)
             author = self._server(opened, call_info) if second is None else second.author
         if opened.place is not None and author.deployment_id is not None:
-            self.sink.called(opened.place, opened.record.zoo, author.deployment_id)
+            self.sink.holds.called(opened.place, opened.record.zoo, author.deployment_id)
         first = None if second is None else opened.record.chosen
         return response_headers(opened.record, author.name, first)
 
@@ -286,7 +275,7 @@ class ServedCalls:
         if opened is not None:
             payload = kwargs.get("standard_logging_object") or {}
             error = kwargs.get("exception")
-            self.sink.attempt_failed(payload.get("model_id"), error, opened.needs)
+            self.sink.gates.failed(payload.get("model_id"), error, opened.needs)
 
     def failed(self, data: dict[str, Any], error: BaseException) -> None:
         """End a request whose user got an error, after every retry and fallback."""
@@ -307,11 +296,9 @@ class ServedCalls:
 
     async def _author_of_repetition(self, opened: OpenRequest, response: object) -> Author:
         """Find the author of an answer from LiteLLM's cache; ``UNKNOWN`` if it is not known."""
-        try:
+        with self.counters.tolerated("header_failures", "an answer went without its author"):
             opened.response_id = await answers.repeated_id(response)
             opened.author = await self.authors.of(opened.record.zoo, opened.response_id)
-        except Exception:
-            self.counters.failure("header_failures", "an answer went without its author")
         return opened.author or UNKNOWN
 
     async def _author(
@@ -322,16 +309,13 @@ class ServedCalls:
             return served_by(payload, opened.record.zoo, self.index)
         if opened.author is not None:
             return opened.author
-        try:
+        with self.counters.tolerated("cached_answers_unknown", "the log did not say who wrote one"):
             repeated = opened.response_id or await answers.repeated_id(response)
             found = await self.authors.of(opened.record.zoo, repeated)
-        except Exception:
-            self.counters.failure("cached_answers_unknown", "the log did not say who wrote one")
-            return UNKNOWN
-        if found is None:
-            self.counters.add("cached_answers_unknown")
-            return UNKNOWN
-        return found
+            if found is None:
+                self.counters.add("cached_answers_unknown")
+            return found or UNKNOWN
+        return UNKNOWN
 
 
 def served_by(payload: Mapping[str, Any], zoo: str, index: DeploymentIndex) -> Author:

@@ -2,7 +2,7 @@
 joules go to the log, and prices are corrected by them."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
@@ -10,7 +10,7 @@ from statistics import fmean
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.energy.follow import WINDOW_SECONDS, EnergyFollower, MeasuredCall
+from litellm_messplus.energy.follow import WINDOW_SECONDS, Call, EnergyFollower, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.energy.zeus import ReopeningMeter, open_meter
@@ -67,7 +67,7 @@ class EnergyService:
     the first one's profile states the idle power.
     """
 
-    measured: Iterable[MeasuredDeployment]
+    measured: Sequence[MeasuredDeployment]
     index: DeploymentIndex
     engines: Mapping[str, Engine]
     journal: Journal
@@ -75,13 +75,12 @@ class EnergyService:
     counters: Counters
 
     def __post_init__(self) -> None:
-        self._measured = list(self.measured)
         self._followers: dict[EnergySource, EnergyFollower] = {}
         self._tasks = Tasks()
 
     def start(self) -> None:
         """Begin reading the sensors, in the running event loop."""
-        for deployment in self._measured:
+        for deployment in self.measured:
             self._follower(deployment)
 
     async def close(self) -> None:
@@ -106,11 +105,9 @@ class EnergyService:
     async def hear_of_others(self) -> None:
         """Pass other workers' calls in the log to the followers: the sensors measure their energy
         too."""
-        try:
+        with self.counters.tolerated("energy_others_unknown", "other workers' calls are not known"):
             for call in await self.others.ended_calls():
                 self._tell(OTHERS, call)
-        except Exception:
-            self.counters.failure("energy_others_unknown", "other workers' calls are not known")
 
     def price_factor(self, deployment_id: str) -> float:
         """Return the factor of a deployment's price: 1 unless the price is of measured energy."""
@@ -129,9 +126,8 @@ class EnergyService:
         deployment = self.index.measured.get(call.deployment_id)
         if deployment is not None:
             joules = deployment.profile.joules(call.prompt_tokens, call.completion_tokens)
-            self._follower(deployment).ended(
-                call_id, call.deployment_id, call.started, call.ended, joules
-            )
+            followed = Call(call_id, call.deployment_id, call.started, call.ended, joules)
+            self._follower(deployment).ended(followed)
 
     def _correct(self, zoo: str, candidate: str) -> None:
         """Update the engine's price factor of a candidate: the mean over its deployments."""

@@ -77,7 +77,7 @@ class Explorer:
             response = await called(own, arguments, opened.barred)
         except Exception as error:
             self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
-            self._sink.attempt_failed(failed_deployment(error), error, opened.needs)
+            self._sink.gates.failed(failed_deployment(error), error, opened.needs)
             end = own.failed(error, time.perf_counter() - started)
         else:
             end = own.answered(response, time.perf_counter() - started)

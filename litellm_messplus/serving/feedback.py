@@ -394,13 +394,10 @@ class NextTurnFeedback:
         await self._writing.close(CLOSE_SECONDS)
 
     async def _accept(self, given: Mapping[str, Any], caller: Caller) -> None:
-        try:
+        with self._counters.tolerated("database_failures", "feedback in metadata was not written"):
             reason = await self._refusal(given, caller)
-        except Exception:
-            self._counters.failure("database_failures", "feedback in metadata was not written")
-            return
-        if reason is not None:
-            self._refused(reason)
+            if reason is not None:
+                self._refused(reason)
 
     async def _refusal(self, given: Mapping[str, Any], caller: Caller) -> str | None:
         """Write the verdict, and return why it was refused, without quoting the client; None if it

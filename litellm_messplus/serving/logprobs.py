@@ -137,13 +137,11 @@ class LogprobsHook(CustomLogger):  # type: ignore[misc]
         self, kwargs: dict[str, Any], call_type: Any
     ) -> dict[str, Any] | None:
         """Ask the deployment for log-probabilities; whatever fails, the call goes without."""
-        try:
+        with self._logprobs.counters.tolerated(
+            "logprobs_failed", "log-probabilities were not asked for"
+        ):
             return self._logprobs.asked(kwargs, call_type)
-        except Exception:
-            self._logprobs.counters.failure(
-                "logprobs_failed", "log-probabilities were not asked for"
-            )
-            return None
+        return None
 
 
 def _is_said(arguments: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import httpx
@@ -124,17 +125,14 @@ async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
     rows = await zoo_modes.newest(database)
     for zoo, wanted in modes.files.items():
         row = rows.get(zoo)
-        is_new = wanted.mode is not Mode.ON if row is None else _was_other(row, wanted)
+        was = None if row is None else row.file_fingerprint
+        is_new = wanted.mode is not Mode.ON if row is None else was != wanted.fingerprint
         if is_new:
             reason = "as configured" if row is None else "the configuration has changed"
             log = observed_log(database, zoo, modes.settings[zoo])
             told = await told_if_possible(log, None if row is None else row.at, logger.exception)
             await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason, told))
     modes.learn(await zoo_modes.newest(database))
-
-
-def _was_other(row: ModeRow, wanted: ZooMode) -> bool:
-    return row.file_fingerprint != wanted.fingerprint
 
 
 def _next(
@@ -249,16 +247,14 @@ class WayBack:
     def _log(self, zoo: str) -> ObservedLog:
         return observed_log(self.database, zoo, self.engines[zoo].zoo.settings)
 
-    def _unread(self, words: str) -> None:
-        self.counters.failure("forecasts_unread", words)
-
     def _since(self, zoo: str) -> datetime | None:
         row = self.modes.rows.get(zoo)
         return None if row is None else row.at
 
     async def _return(self, zoo: str, mode: ZooMode, reason: str) -> None:
         wanted = replace(mode, mode=Mode.WATCH)
-        told = await told_if_possible(self._log(zoo), self._since(zoo), self._unread)
+        failed = partial(self.counters.failure, "forecasts_unread")
+        told = await told_if_possible(self._log(zoo), self._since(zoo), failed)
         try:
             row = await self.changes.change(zoo, wanted, WAY_BACK, reason, told)
         except StaleRevisionError:

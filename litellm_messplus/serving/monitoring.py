@@ -195,11 +195,9 @@ class StatusWatch:
 
     async def _told_in_time(self) -> dict[Series, float]:
         """Read the figures of the status; those in memory if that fails or takes too long."""
-        try:
+        with self.own.tolerated("readings_given_up", "the metrics are told from memory alone"):
             async with asyncio.timeout(SCRAPE_SECONDS):
                 return figures_of(await self.figures(), self.engines)
-        except Exception:
-            self.own.failure("readings_given_up", "the metrics are told from memory alone")
         is_restored = self.readiness() is not Readiness.ABSENT
         return live_gauges(self._live()) if is_restored else {}
 

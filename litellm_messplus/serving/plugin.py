@@ -71,16 +71,14 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         """Return another model's answer in place of this one, if that is worth its call; without
         the log-probabilities that the client did not ask for."""
         logprobs, seconds = self.parts.logprobs, self.parts.seconds
-        try:
+        with self.counters.tolerated("readings_failed", "an answer was not read, and is kept"):
             if logprobs.is_on:
                 logprobs.answered(data, response)
             given = await seconds.in_place_of(data, response) if seconds.is_on else None
             if given is not None and logprobs.is_on:
                 logprobs.remove(data, given)
             return given
-        except Exception:
-            self.counters.failure("readings_failed", "an answer was not read, and is kept")
-            return None
+        return None
 
     async def async_post_call_response_headers_hook(
         self,
@@ -92,31 +90,25 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     ) -> dict[str, str] | None:
         """Return the headers with the request's id and the model that served it, and note the
         answer for its conversation."""
-        try:
+        with self.counters.tolerated("header_failures", "an answer went without our headers"):
             return await self.parts.served.headers(data, response, litellm_call_info or {})
-        except Exception:
-            self.counters.failure("header_failures", "an answer went without our headers")
-            return None
+        return None
 
     async def async_log_success_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Record the end of the served call, after retries and fallbacks; for a stream, at its
         end."""
-        try:
+        with self.counters.tolerated("outcome_failures", "a served call was not recorded"):
             await self.parts.served.succeeded(kwargs, response_obj)
-        except Exception:
-            self.counters.failure("outcome_failures", "a served call was not recorded")
 
     async def async_log_failure_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Update the gates with a failed attempt; a retry or a fallback may follow."""
-        try:
+        with self.counters.tolerated("refusal_failures", "a refusal was not learned from"):
             self.parts.logprobs.failed(kwargs)
             self.parts.served.attempt_failed(kwargs)
-        except Exception:
-            self.counters.failure("refusal_failures", "a refusal was not learned from")
 
     async def async_post_call_failure_hook(
         self,
@@ -126,7 +118,5 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         traceback_str: str | None = None,
     ) -> None:
         """Record that the user got an error: every retry and fallback has failed."""
-        try:
+        with self.counters.tolerated("outcome_failures", "a failed request was not recorded"):
             self.parts.served.failed(request_data, original_exception)
-        except Exception:
-            self.counters.failure("outcome_failures", "a failed request was not recorded")

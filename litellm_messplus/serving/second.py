@@ -115,7 +115,7 @@ class SecondAnswers:
             response: object = await asyncio.wait_for(asking, left)
         except Exception as error:
             self.counters.failure("second_answers_failed", f"a second answer of {candidate} failed")
-            self.sink.attempt_failed(failed_deployment(error), error, opened.needs)
+            self.sink.gates.failed(failed_deployment(error), error, opened.needs)
             return None
         end = call.answered(response, time.perf_counter() - started)
         end = replace(end, needs=opened.needs, place=opened.place)

@@ -181,10 +181,8 @@ async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened
     long log takes long to fold."""
     while True:
         await asyncio.sleep(RETRY_SECONDS)
-        try:
+        with plugin.counters.tolerated("database_awaited", "the database is not there yet"):
             return await asyncio.to_thread(lambda: asyncio.run(open_database()))
-        except Exception:
-            plugin.counters.failure("database_awaited", "the database is not there yet")
 
 
 # One line in the proxy's log at its start: what is configured.

@@ -163,10 +163,7 @@ class ZooDesk:
 
 def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:
     return {
-        "revision": mode.revision,
-        "mode": mode.mode,
-        "share": mode.share,
-        "before": mode.before,
+        **{name: getattr(mode, name) for name in ("revision", "mode", "share", "before")},
         "by": FILE if row is None else row.by,
         "reason": "as configured" if row is None else row.reason,
         "at": None if row is None else row.at,

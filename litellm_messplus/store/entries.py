@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.figures.tally import taken
 from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Features
@@ -274,13 +275,9 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
     answer = None if author is None else _answer(found)
     if author is None and shares and not is_failed:  # later turns had other models
         author = shares[0][0]
-    return Labelled(
-        position=found.position,
-        zoo=found.zoo,
-        service_level=found.service_level,
-        request_id=found.request_id,
-        call_id=found.call_id,
-        alpha=found.alpha,
+    return taken(
+        Labelled,
+        found,
         is_served=is_served,
         given=sampled(given(found)),
         earlier=tuple(map(sampled, earlier)),
@@ -301,36 +298,21 @@ def _sampled(label: Given, probability: float | None) -> Given:
 
 
 def _taught(found: Row[Any]) -> Taught:
-    return Taught(
-        position=found.position,
-        zoo=found.zoo,
-        batch=found.batch,
-        lesson_id=found.lesson_id,
-        example=Example(
-            request_id=request_of(found.lesson_id),
-            encoder=found.encoder,
-            features=_features(found),
-            candidate=found.candidate,
-            is_exploration=False,
-            surface=_surface(found),
-            answer=_answer(found),
-        ),
-        prompt_characters=found.prompt_characters,
-        completion_tokens=found.completion_tokens,
-        value=found.value,
+    example = Example(
+        request_id=request_of(found.lesson_id),
+        encoder=found.encoder,
+        features=_features(found),
+        candidate=found.candidate,
+        is_exploration=False,
+        surface=_surface(found),
+        answer=_answer(found),
     )
+    return taken(Taught, found, example=example)
 
 
 def _changed(found: Row[Any]) -> CandidateChanged:
-    return CandidateChanged(
-        position=found.position,
-        zoo=found.zoo,
-        candidate=found.candidate,
-        change=Change(found.change),
-        price=price_of(found.price),
-        at=found.created_at.timestamp(),
-        number=found.number,
-    )
+    at, change = found.created_at.timestamp(), Change(found.change)
+    return taken(CandidateChanged, found, change=change, price=price_of(found.price), at=at)
 
 
 def _example(

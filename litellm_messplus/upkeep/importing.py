@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
@@ -96,10 +96,7 @@ class Import:
             "left_out": self.left_out,
             "refused": len(self.refused),
             "refused_by_reason": self._by_reason(),
-            "first_refused": [
-                {"line": each.line, "why": each.why.value, "reason": each.reason}
-                for each in self._first_refused()
-            ],
+            "first_refused": [asdict(each) for each in self._first_refused()],
             "dry_run": self.is_dry_run,
         }
 

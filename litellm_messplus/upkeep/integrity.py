@@ -2,8 +2,9 @@
 records; and the findings of any check."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -50,7 +51,7 @@ class CheckResult:
     """A finding of a check; ``advice`` says what to do, if anything."""
 
     check: str
-    outcome: Outcome
+    outcome: Outcome = field(kw_only=True)
     told: str
     advice: str = ""
 
@@ -60,24 +61,11 @@ class CheckResult:
         return f"{self.told}: {self.advice}" if self.advice else self.told
 
 
-def sound(check: str, told: str) -> CheckResult:
-    """Report that all is well."""
-    return CheckResult(check, Outcome.SOUND, told)
-
-
-def noted(check: str, told: str) -> CheckResult:
-    """Report what is worth knowing and is no damage."""
-    return CheckResult(check, Outcome.NOTE, told)
-
-
-def skipped(check: str, told: str) -> CheckResult:
-    """Report why something was not checked."""
-    return CheckResult(check, Outcome.SKIPPED, told)
-
-
-def wrong(check: str, told: str, advice: str = "") -> CheckResult:
-    """Report what is wrong, and what to do."""
-    return CheckResult(check, Outcome.WRONG, told, advice)
+sound = partial(CheckResult, outcome=Outcome.SOUND)
+noted = partial(CheckResult, outcome=Outcome.NOTE)
+skipped = partial(CheckResult, outcome=Outcome.SKIPPED)
+wrong = partial(CheckResult, outcome=Outcome.WRONG)
+"""A finding of each outcome, from the check and what is to be reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,7 +251,7 @@ async def test_the_profile_follows_what_is_measured() -> None:
     service = Service(*[150.0] * 20)
     for window in range(20):
         start = 10.0 * window
-        service.follower.ended(str(window), "one", start + 1, start + 2, 100.0)
+        service.follower.ended(Call(str(window), "one", start + 1, start + 2, 100.0))
 
     await service.run()
 
@@ -276,7 +276,7 @@ async def test_a_useless_window_is_counted_and_the_next_are_followed(
 ) -> None:
     service = Service(100.0, step, 100.0)
     for name, start in (("before", 1.0), ("in it", 11.0), ("after", 21.0)):
-        service.follower.ended(name, "one", start, start + 1, 100.0)
+        service.follower.ended(Call(name, "one", start, start + 1, 100.0))
 
     await service.run()
 
@@ -289,7 +289,7 @@ async def test_a_useless_window_is_counted_and_the_next_are_followed(
 async def test_a_call_that_nobody_takes_costs_the_others_nothing() -> None:
     service = Service(300.0)
     for name in ("first", "refused", "last"):
-        service.follower.ended(name, "one", 1.0, 2.0, 100.0)
+        service.follower.ended(Call(name, "one", 1.0, 2.0, 100.0))
 
     await service.run()
 

@@ -41,12 +41,11 @@ class Checks:
     counters: Counters
 
     def __post_init__(self) -> None:
-        self._checks = tuple(self.checks)
         self._running: defaultdict[str, Tasks] = defaultdict(lambda: Tasks(WAITING))
 
     def ended(self, call: AnsweredCall) -> None:
         """Start every check; returns at once."""
-        for check in self._checks:
+        for check in self.checks:
             running, run = self._running[check.name], self._run(check, call)
             # A fresh context: the operator's function is not part of the user's request.
             if Context().run(running.start, run, check.name) is None:
@@ -61,7 +60,7 @@ class Checks:
     async def least(self, call: AnsweredCall) -> float | None:
         """Return the worst that the checks say of an answer, from -1 to 1; None if none can tell.
         Raises their errors."""
-        found = [await check.check(call) for check in self._checks]
+        found = [await check.check(call) for check in self.checks]
         values = [score.value for score in found if score is not None]
         return 2.0 * min(values) - 1.0 if values else None
 

@@ -193,10 +193,6 @@ IsPaid = Callable[[Asked, float], bool]
 """Predicate of whether a grading of a request is paid, at its expected cost in dollars."""
 
 
-def _always(_asked: Asked, _dollars: float) -> bool:
-    return True
-
-
 WAITING = 1000
 """Most requests that wait to be graded in one worker; more are left out, and counted."""
 PATIENCE_SECONDS = 1800.0
@@ -211,7 +207,7 @@ class Judge:
     """The judge of one zoo: gathers the answers to a request, and labels them by ``grades``.
 
     It grades requests whose labels are bought, and none before it has learned the cost of the day
-    so far. ``cost`` is the expected cost of a call.
+    so far. ``cost`` is the expected cost of a call, and ``counts`` whether its labels count.
     """
 
     name = "judge"
@@ -231,9 +227,9 @@ class Judge:
         self._availability = Availability()
         self._backlog = Backlog(self.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._gathered)
-        self._is_paid: IsPaid = _always
+        self._is_paid: IsPaid = lambda asked, dollars: True
         self._has_learned = asyncio.Event()
-        self._counts = True
+        self.counts = True
         self._busy = Tasks()
         self._workers = Tasks()
 
@@ -241,11 +237,6 @@ class Judge:
     def waiting(self) -> int:
         """The number of requests that wait for their answers or for the judge."""
         return len(self._gatherer) + len(self._backlog)
-
-    @property
-    def counts(self) -> bool:
-        """Whether its labels count."""
-        return self._counts
 
     def has_budget(self, dollars: float) -> bool:
         """Tell whether it may be called once more today, at that expected cost in dollars."""
@@ -271,9 +262,9 @@ class Judge:
         users, and the number of workers that share the rest of the day's budget."""
         self.budget.learn(spent, read_at, workers)
         counts = agreement.may_be(LEAST)
-        if counts != self._counts:
+        if counts != self.counts:
             self._log_change(counts, agreement)
-        self._counts = counts
+        self.counts = counts
         self.grades.weight = float(counts)
         self._has_learned.set()
 

@@ -139,10 +139,8 @@ class LiveZoos:
         self._noticed[name] = shown
         if not self.index.see(name, deployments, engine.zoo.settings):
             return
-        try:
+        with self.counters.tolerated("live_zoo_failures", FAILURE):
             self._look()
-        except Exception:
-            self.counters.failure("live_zoo_failures", FAILURE)
         self._due.set()
 
     def passes(self, engine: Engine, deployments: Sequence[Deployment]) -> bool:
@@ -220,10 +218,8 @@ class LiveZoos:
     async def _run(self) -> None:
         while True:
             self._due.clear()
-            try:
+            with self.counters.tolerated("live_zoo_failures", FAILURE):
                 await self.sweep()
-            except Exception:
-                self.counters.failure("live_zoo_failures", FAILURE)
             try:
                 async with asyncio.timeout(SWEEP_SECONDS):
                     await self._due.wait()

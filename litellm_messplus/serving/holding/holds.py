@@ -196,7 +196,9 @@ class Holds:
         known = self._zoos.get(zoo)
         if self.lines is None or known is None:
             return None
-        try:
+        with self._counters.tolerated(
+            "identity_failures", "a request was decided as if it were alone"
+        ):
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             asked = _asked(request, question, zoo)
@@ -209,18 +211,14 @@ class Holds:
             if asked.session is None or not known.counts_conversations:
                 return found
             return replace(found, session=self.session_digest(asked.session))
-        except Exception:
-            self._counters.failure("identity_failures", "a request was decided as if it were alone")
-            return None
+        return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note which deployment answers, before it is logged: the next request may come first."""
         if self.lines is None:
             return
-        try:
+        with self._counters.tolerated("identity_failures", "who answers is not known"):
             self._called(self.lines, place, zoo, deployment)
-        except Exception:
-            self._counters.failure("identity_failures", "who answers is not known")
 
     def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
         line = place.line
@@ -236,10 +234,8 @@ class Holds:
         """Note how the call of a request ended."""
         if self.lines is None or call.status is not CallStatus.SUCCESS:
             return
-        try:
+        with self._counters.tolerated("identity_failures", "an answer is not known again"):
             self._ended(self.lines, place, record, call, response)
-        except Exception:
-            self._counters.failure("identity_failures", "an answer is not known again")
 
     def _ended(
         self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
