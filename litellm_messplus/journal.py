@@ -41,40 +41,31 @@ class Sink(Protocol):
 
     def start(self, wake: Callable[[], None]) -> None:
         """Begin, in the running event loop; ``wake`` is called if there is something to read."""
-        ...
 
     async def append(self, records: Sequence[Record], *, is_durable: bool) -> Any:
         """Write records in one transaction, and return a mark of it for ``fold_written``."""
-        ...
 
     async def is_logged(self, record: Record, error: Exception) -> bool:
         """Tell whether a record was refused with this error because it is written already."""
-        ...
 
     def dropped(self, record: Record) -> None:
         """Note a record that is never written."""
-        ...
 
     async def fold_written(self, records: Sequence[Record], appended: Any) -> None:
         """Have the state include committed records."""
-        ...
 
     async def settled(self) -> None:
         """Return when the log has all committed records and the state includes them, or when that
         takes too long."""
-        ...
 
     async def look(self) -> None:
         """Read what others wrote."""
-        ...
 
     async def look_up_to_notice(self) -> None:
         """Read what others wrote, as far as was noticed."""
-        ...
 
     async def close(self, *, is_written: bool) -> None:
         """Stop; if everything is written, save what makes the next start short."""
-        ...
 
 
 @dataclass(eq=False, repr=False)

@@ -39,7 +39,6 @@ class Window(Protocol):
     def end(self) -> Reading:
         """End the window, and return its reading. Raises NotMeasuredError if a sensor counted
         nothing."""
-        ...
 
 
 class Meter(Protocol):
@@ -56,7 +55,6 @@ class Meter(Protocol):
 
     def begin(self) -> Window:
         """Begin a window."""
-        ...
 
 
 def plausible_watts(meter: Meter) -> float:

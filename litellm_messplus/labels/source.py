@@ -151,11 +151,9 @@ class LabelSource(Protocol):
 
     def ended(self, call: AnsweredCall) -> None:
         """Handle a call that has ended: the one that the user saw, or an exploration."""
-        ...
 
     async def close(self) -> None:
         """Report the findings that are nearly done, as the proxy stops, and drop the rest."""
-        ...
 
 
 # The label desk: passes each ended call to the sources of its zoo, even if one of them fails.

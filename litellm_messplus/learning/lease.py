@@ -27,7 +27,6 @@ class Lease(Protocol):
 
     async def take(self) -> bool:
         """Take it unless another process holds it; return whether this process holds it now."""
-        ...
 
     async def release(self) -> None: ...
 

@@ -30,20 +30,16 @@ class Outlet(Protocol):
 
     async def publish(self, data: bytes, epoch: int) -> None:
         """Replace what is published."""
-        ...
 
     async def sign(self, epoch: int) -> bool:
         """Give a sign of life; return False if what was published is gone."""
-        ...
 
     async def newer(self) -> bytes | None:
         """Return what was published since the last call; None if nothing was."""
-        ...
 
     @property
     def silent_seconds(self) -> float:
         """The seconds since a call of ``newer`` last saw a sign of life."""
-        ...
 
 
 class _Signs:

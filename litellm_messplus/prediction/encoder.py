@@ -106,9 +106,7 @@ class Encoder(EncoderFacts, Protocol):
     def read(self, conversation: Conversation) -> str:
         """Return the text to encode: shortened to the encoder's limit, the last turn whole whenever
         it fits. Cheap; equal texts have equal features."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
         """Encode any texts, including empty, huge or garbled ones; a text's features do not depend
         on the others in the batch (beyond float32 rounding)."""
-        ...

@@ -43,39 +43,31 @@ class Head(Protocol):
 
     def predict(self, features: Features, candidates: Sequence[str]) -> list[float]:
         """Predict the probability of satisfaction of each named candidate, in the order given."""
-        ...
 
     def learn(self, features: Features, labels: Mapping[str, Label]) -> None:
         """Learn a prompt's labels in [0, 1], by candidate; half the weight moves half as far."""
-        ...
 
     def revise(self, features: Features, candidate: str, previous: Label, label: Label) -> None:
         """Replace a label that was learned before, as well as possible in hindsight."""
-        ...
 
     def add(self, candidate: str) -> None:
         """Add an unknown candidate after the others, which stay as they are."""
-        ...
 
     def remove(self, candidate: str) -> None:
         """Forget a candidate; the others stay as they are."""
-        ...
 
     def own(self, candidate: str) -> Arrays:
         """Return the state that no other candidate's label may change. Layers shared by all are not
         part of it."""
-        ...
 
     def arrays(self) -> Arrays:
         """Return everything learned; the arrays may share memory with the head."""
-        ...
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue exactly where a head of the same candidates and dimension was that gave these.
 
         Raises KeyError for a missing array, ValueError for one of another shape.
         """
-        ...
 
 
 def checked(features: Features, dimension: int) -> Features:

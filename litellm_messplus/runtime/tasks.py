@@ -85,7 +85,6 @@ class Closes(Protocol):
 
     async def close(self) -> None:
         """End its tasks, and write what is left."""
-        ...
 
 
 P = TypeVar("P", bound=Closes)

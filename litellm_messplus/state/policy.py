@@ -30,99 +30,77 @@ class Policy(Protocol):
     def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
         """Predict the probability of satisfaction of each named candidate, in the order given; the
         running mean of its labels if the prompt could not be read."""
-        ...
 
     @property
     def recent(self) -> RecentPrompts | None:
         """The recently judged prompts; None for a policy that does not plan."""
-        ...
 
     def queue(self, level: str) -> float:
         """Return the virtual queue of a service level: the shortfall owed, in requests."""
-        ...
 
     def answered_requests(self, level: str) -> int:
         """Return the number of judged requests of a service level."""
-        ...
 
     def decide(self, level: ServiceLevel, situation: Situation) -> Decision:
         """Decide which candidates to call for a request."""
-        ...
 
     def decided(self, entry: Decided) -> None:
         """Note that a request was decided; its label may come late or never."""
-        ...
 
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         """Count a verdict on the served call of a request; ``previous`` is the verdict that it
         replaces."""
-        ...
 
     def failed(self, call: FailedCall, verdict: Given | None) -> None:
         """Take back what was expected of a call that ended without an answer, and its earlier
         ``verdict``, if any."""
-        ...
 
     def unseen_answered(self, previous: Label | None) -> None:
         """Count a verdict on another call than the served one; ``previous`` is the verdict that it
         replaces."""
-        ...
 
     def learn(self, example: Example, call_id: str, verdict: Label, previous: Label | None) -> None:
         """Learn from a verdict on a call, served or not; ``previous`` is the verdict that it
         replaces."""
-        ...
 
     def read(self, example: Example) -> None:
         """Learn what a candidate's answers look like from one that ended."""
-        ...
 
     def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
         """Predict the probability of satisfaction of one candidate before and after its answer is
         read."""
-        ...
 
     def spread(self, candidates: Sequence[str]) -> Spread | None:
         """Return what the answers of the candidates usually show, in the order given; None for a
         policy that does not read answers."""
-        ...
 
     def add(self, candidate: str) -> None:
         """Append a candidate without any knowledge of it."""
-        ...
 
     def remove(self, candidate: str) -> None:
         """Forget a candidate; those after it move up."""
-        ...
 
     def bring_in(self, candidate: str) -> None:
         """Put an added candidate on trial, because the zoo serves already."""
-        ...
 
     def newcomers(self, alpha: float, candidates: Sequence[str]) -> tuple[str, ...]:
         """Return those of the candidates that are still on trial, at a level that aims at
         ``alpha``."""
-        ...
 
     def plain(self) -> dict[str, Any]:
         """Return the state without arrays, as JSON."""
-        ...
 
     def arrays(self) -> Arrays:
         """Return the arrays of the state."""
-        ...
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Load the state of another policy with the same settings."""
-        ...
 
     def view(self) -> tuple[dict[str, Any], Arrays]:
         """Return what decisions need of ``plain`` and ``arrays``."""
-        ...
 
     def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Decide as the policy with the same candidates did that gave this ``view``."""
-        ...
 
 
 # The policies by name, and the heads of policy `paper`.

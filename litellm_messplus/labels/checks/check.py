@@ -39,7 +39,6 @@ class Check(Protocol):
     async def check(self, call: AnsweredCall) -> Score | None:
         """Score a call; None if the check cannot tell. An exception is counted, and gives no
         label."""
-        ...
 
 
 # Checks by the operator's functions that judge an answer.

@@ -147,7 +147,6 @@ class Ask(Protocol):
 
         Raises JudgeRefusedError, or any other Exception if a later call may succeed.
         """
-        ...
 
 
 WriteGrading = Callable[[GradingRecord], None]
@@ -242,15 +241,12 @@ class Grades(Protocol):
 
     def at_once(self, request: ToGrade) -> ToGrade | None:
         """Report what needs no judge; return what is left to grade, None if nothing is."""
-        ...
 
     def cost(self, request: ToGrade) -> float:
         """Expect the cost of grading a request, in dollars; 0 while the price is unknown."""
-        ...
 
     async def grade(self, request: ToGrade) -> Outcome:
         """Call the judge. Reports a finding for each answer, or none at all."""
-        ...
 
 
 @dataclass(eq=False, repr=False)
