@@ -1,6 +1,5 @@
 """`messplus zoo`: its options."""
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,17 +8,10 @@ from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson, ProxyAddress, ProxyKey
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.switching.modes import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-
-class ModeOption(StrEnum):
-    """The modes that the option accepts."""
-
-    WATCH = "watch"
-    CANARY = "canary"
-    ON = "on"
 
 
 def zoo(
@@ -27,7 +19,7 @@ def zoo(
         str | None, typer.Argument(metavar="[NAME]", help="The zoo; left out, all are shown.")
     ] = None,
     mode: Annotated[
-        ModeOption | None, typer.Option(help="Serve as before and watch, route a share, or all.")
+        Mode | None, typer.Option(help="Serve as before and watch, route a share, or all.")
     ] = None,
     share: Annotated[
         float | None, typer.Option(help="The share of conversations that a canary routes.")
@@ -100,7 +92,7 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
 def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
     """Yield the forecast of a change, followed by what then happened; nothing if no request was
     routed after it."""
-    if change["mode"] == ModeOption.WATCH:
+    if change["mode"] == Mode.WATCH:
         return
     if change["forecast"]:
         yield f"{forecast}: {_forecast(change['forecast'])}"
@@ -114,7 +106,7 @@ def _mode(found: "Mapping[str, Any]") -> str:
 
 def mode_in_words(mode: str, share: float, before: str | None) -> str:
     """Describe how far a zoo is switched on, and what serves the requests it does not route."""
-    of = f" of {share:.3g}" if mode == ModeOption.CANARY else ""
+    of = f" of {share:.3g}" if mode == Mode.CANARY else ""
     return f"{mode}{of}, before {before or 'nothing: no way back'}"
 
 

@@ -102,6 +102,14 @@ class Outcome:
     satisfaction_kind: str | None = column("Its kind.", size=16)
 
 
+_OF_REQUEST = (
+    *("request_id", "position", "zoo", "service_level", "alpha", "arm", "is_exploration", "queue"),
+    *("encode_seconds", "encode_joules"),
+)
+_OF_CALL = ("status", "failure", "is_cache_hit", "seconds")
+"""The columns of a request, and of its served call, that an outcome keeps as they are."""
+
+
 def outcome(
     request: Row,
     calls: Sequence[Row],
@@ -125,30 +133,19 @@ def outcome(
     call_id = served_call_id(request["request_id"])
     verdict = said.get(call_id)
     at = in_utc(request["created_at"])
+    of_call: dict[str, Any] = {name: served[name] if served else None for name in _OF_CALL}
     return Outcome(
-        request_id=request["request_id"],
-        position=request["position"],
+        **{name: request[name] for name in _OF_REQUEST},
         day=at.date(),
         hour=at.hour,
-        zoo=request["zoo"],
-        service_level=request["service_level"],
-        alpha=request["alpha"],
-        arm=request["arm"],
         counts=request["counted_with"] is None,
-        is_exploration=request["is_exploration"],
-        queue=request["queue"],
-        encode_seconds=request["encode_seconds"],
         deciding_seconds=request["decision_seconds"] - (request["encode_seconds"] or 0.0),
-        encode_joules=request["encode_joules"],
         exploration_cost=exploration_cost,
         judging_cost=judging_cost,
         cost=serving_cost + exploration_cost,
         unstated=sum(succeeded(call) and call["cost"] is None for call in calls),
         served=served["candidate"] if served else None,
-        status=served["status"] if served else None,
-        failure=served["failure"] if served else None,
-        is_cache_hit=served["is_cache_hit"] if served else None,
-        seconds=served["seconds"] if served else None,
+        **of_call,
         served_cost=serving_cost if is_priced else None,
         cost_largest=None if served is None else _of_largest(request, served, others, measured),
         is_measured=served is not None and served["call_id"] in measured,

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.tally import Tally, share, tallies
+from litellm_messplus.figures.tally import Tally, share, taken, tallies
 from litellm_messplus.runtime.vocabulary import RULE, CallRole, CallStatus, level_before
 from litellm_messplus.store.tables import (
     call_sums,
@@ -206,20 +206,14 @@ def point(
     """Compute a point from its ``own`` requests, and from those that were ``judged`` if its rate
     includes others too."""
     said = own if judged is None else judged
-    return Point(
+    rated = ("judged", "promised", "rate", "low", "high")
+    return taken(
+        Point,
+        own,
+        **{name: getattr(said, name) for name in rated},
         at=at,
-        requests=own.requests,
         answered=own.succeeded,
-        failed=own.failed,
-        judged=said.judged,
-        promised=said.promised,
-        rate=said.rate,
-        low=said.low,
-        high=said.high,
-        cost=own.cost,
-        paid=own.paid,
         paid_at_largest=own.compared_cost_largest,
-        saved_share=own.saved_share,
         queue=share(own.queue, own.requests),
         served=dict(called.served),
         explored=dict(called.explored),

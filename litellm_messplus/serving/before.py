@@ -182,7 +182,7 @@ def _members(
     """Return the deployments of a group, unchanged: LiteLLM's order, weights and strategy decide.
     If none is healthy, or has the order that LiteLLM falls back to, return all deployments."""
     own = of_group(deployments, group)
-    is_there = any(order is None or deployment.is_of_order(each, order) for each in own)
+    is_there = any(order is None or deployment.user_order(each) == order for each in own)
     return own if is_there else deployments
 
 

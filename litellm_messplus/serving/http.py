@@ -35,6 +35,7 @@ from litellm_messplus.serving.authentication import (
     caller,
 )
 from litellm_messplus.serving.feedback import Accepted, Feedback, FeedbackDesk
+from litellm_messplus.serving.modes import StaleRevisionError
 from litellm_messplus.serving.monitoring import StatusWatch
 from litellm_messplus.serving.shared_counters import Readiness
 from litellm_messplus.status.build import WINDOW
@@ -88,13 +89,13 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
     @router.post("/messplus/feedback")
     async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
         """Report whether an answer satisfied. The reply comes when the verdict is durable."""
-        with _refusals(counters):
+        with refusals(counters):
             return await desk.accept(body, asking)
 
     @router.get("/messplus/requests/{given}", response_model=PublicHistory)
     async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> BaseModel:
         """Show the decision for a request: estimates, costs, queue, probability and reason."""
-        with _refusals(counters):
+        with refusals(counters):
             return public_history(await desk.look_up(given, asking))
 
     @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
@@ -102,14 +103,14 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
     ) -> Status:
         """Show where each promise stands, at what cost, and what needs attention."""
-        with _refusals(counters):
+        with refusals(counters):
             return await watch.read(window)
 
     @router.get("/messplus/learned", dependencies=[Depends(administrator)])
     async def learned() -> Learned:
         """Show on which prompts each model is good, how sure that is, and what reading them
         saves."""
-        with _refusals(counters):
+        with refusals(counters):
             return await watch.learned()
 
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
@@ -132,7 +133,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
 
 @contextmanager
-def _refusals(counters: Counters) -> Iterator[None]:
+def refusals(counters: Counters) -> Iterator[None]:
     """Translate our errors into HTTP responses that a client can act on."""
     try:
         yield
@@ -143,7 +144,7 @@ def _refusals(counters: Counters) -> Iterator[None]:
     except CountsRequestsError as error:
         told = f"the promise of zoo {error} counts requests: give `id`, of the answer to judge"
         raise HTTPException(409, told) from error
-    except TooManyVerdictsError as error:
+    except (StaleRevisionError, TooManyVerdictsError) as error:
         raise HTTPException(409, str(error)) from error
     except TooOftenError as error:
         later = {"retry-after": str(math.ceil(error.retry_seconds))}

@@ -1,25 +1,23 @@
 """The routes by which administrators see and change how far a zoo has been switched on."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.deployments.deployment import befores
+from litellm_messplus.serving.http import refusals
 from litellm_messplus.serving.modes import (
     LiveModes,
     ModeChanges,
-    StaleRevisionError,
     observed_log,
     told,
 )
@@ -191,7 +189,7 @@ def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
     @router.get("/messplus/zoos", dependencies=[Depends(administrator)])
     async def zoos() -> list[ZooSwitch]:
         """Show every zoo: its mode, who changed it and why, and what routing would cost."""
-        with _refusals(counters):
+        with refusals(counters):
             return [await desk.show(name) for name in desk.names()]
 
     add_one_zoo(router, "/messplus/zoos", desk, counters, administrator, administrator)
@@ -211,7 +209,7 @@ def add_one_zoo(
     @router.get(f"{path}/{{zoo:path}}", dependencies=[Depends(viewer)])
     async def zoo(zoo: str) -> ZooSwitch:
         """Show one zoo, with the history of its changes."""
-        with _refusals(counters):
+        with refusals(counters):
             return await desk.show(zoo)
 
     @router.patch(f"{path}/{{zoo:path}}")
@@ -219,17 +217,5 @@ def add_one_zoo(
         zoo: str, body: Change, asking: Annotated[Caller, Depends(editor)]
     ) -> ZooSwitch:
         """Change how far a zoo is switched on, for all workers."""
-        with _refusals(counters):
+        with refusals(counters):
             return await desk.change(zoo, body, asking)
-
-
-@contextmanager
-def _refusals(counters: Counters) -> Iterator[None]:
-    """Translate our errors into HTTP responses that a client can act on."""
-    try:
-        yield
-    except StaleRevisionError as error:
-        raise HTTPException(409, str(error)) from error
-    except (OSError, SQLAlchemyError) as error:  # TimeoutError is an OSError
-        counters.failure("database_failures", "an administrator was told to try again")
-        raise HTTPException(503, "the database does not answer: try again") from error

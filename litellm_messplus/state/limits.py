@@ -7,7 +7,7 @@ only when it has ended, and by then many more would have gone to the same model.
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from litellm_messplus.routing.limits import DAY, LATE_SHARE, Limits, after
@@ -33,12 +33,7 @@ def logged(limits: Limits, expected: LimitedUse) -> dict[str, Any]:
             "late": {name: each.now for name, each in limits.late.items()},
         }
     if limits.budget is not None:
-        found |= {
-            "budget": limits.budget,
-            "spent": limits.spent,
-            "allowed": limits.allowed,
-            "strain": limits.strain,
-        }
+        found |= {name: getattr(limits, name) for name in ("budget", "spent", "allowed", "strain")}
     return found
 
 
@@ -127,13 +122,10 @@ class LimitAccount:
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON."""
+        pending = [[name, *each] for name, each in self.pending.items()]
         return {
-            "owed": self.owed,
-            "day": self.day,
-            "ended_cost": self.ended_cost,
-            "expected_late": self.expected_late,
-            "expected_cost": self.expected_cost,
-            "pending": [[name, *each] for name, each in self.pending.items()],
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "pending": pending,
         }
 
     @classmethod

@@ -9,6 +9,7 @@ from sqlalchemy import Select, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
+from litellm_messplus.figures.tally import share
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.reading import window_start, within
@@ -88,26 +89,11 @@ async def read_conversations(connection: AsyncConnection) -> tuple[ConversationS
     return tuple(_status(*row) for row in sorted((await connection.execute(query)).all()))
 
 
-def _status(
-    zoo: str,
-    level: str,
-    count: int,
-    conversations: int,
-    turns: int,
-    cost: float | None,
-    switches: int,
-    *holds: int,
-) -> ConversationStatus:
-    return ConversationStatus(
-        zoo,
-        level,
-        count,
-        conversations,
-        turns / conversations if conversations else None,
-        cost / conversations if conversations and cost is not None else None,
-        switches,
-        dict(zip((hold.value for hold in Hold), holds, strict=True)),
-    )
+def _status(*row: Any) -> ConversationStatus:
+    zoo, level, count, begun, turns, cost, switches, *holds = row
+    means = share(turns, begun), None if cost is None else share(cost, begun)
+    by_hold = dict(zip((hold.value for hold in Hold), holds, strict=True))
+    return ConversationStatus(zoo, level, count, begun, *means, switches, by_hold)
 
 
 # Keys.
@@ -156,11 +142,11 @@ def heaviest(found: Iterable[KeyIncidents], most: int = MOST) -> tuple[KeyIncide
         for zoo in {each.zoo for each in keys}
     }
 
-    def share(key: KeyIncidents) -> float:
+    def largest(key: KeyIncidents) -> float:
         of_all = zip(key.counts, totals[key.zoo], strict=True)
         return max(count / max(total, 1) for count, total in of_all)
 
-    ranked = sorted(keys, key=lambda key: (-share(key), key.zoo, key.key_hash or ""))
+    ranked = sorted(keys, key=lambda key: (-largest(key), key.zoo, key.key_hash or ""))
     return tuple(ranked[:most])
 
 

@@ -61,6 +61,7 @@ OUTPUTS = (
     "reason chosen would_choose queue aim price propensity expected_satisfaction "
     "estimated_satisfaction"
 )
+OF_DECISION = ("reason", "propensity", "price", "expected_satisfaction")
 COLUMNS = [requests.c[name] for name in f"{INPUTS} {OUTPUTS}".split()]
 
 
@@ -217,13 +218,8 @@ def _logged(row: Row[Any]) -> dict[str, Any]:
     """Return what is compared, as logged. Of a request that was served as before, the router's
     choice is in a column of its own."""
     return {
+        **{name: getattr(row, name) for name in (*OF_DECISION, "queue", "aim")},
         "chosen": row.would_choose if is_before(row.service_level) else row.chosen,
-        "reason": row.reason,
-        "propensity": row.propensity,
-        "price": row.price,
-        "queue": row.queue,
-        "aim": row.aim,
-        "expected_satisfaction": row.expected_satisfaction,
         **_satisfactions(row.estimated_satisfaction),
     }
 
@@ -244,13 +240,10 @@ def _computed(engine: Engine, row: Row[Any]) -> dict[str, Any]:
         return {"chosen": None}
     situation, decision = choice.situation, choice.decision
     return {
+        **{name: getattr(decision, name) for name in OF_DECISION},
         "chosen": decision.chosen,
-        "reason": decision.reason,
-        "propensity": decision.propensity,
-        "price": decision.price,
         "queue": situation.queue,
         "aim": situation.alpha,
-        "expected_satisfaction": decision.expected_satisfaction,
         **_satisfactions({each.candidate: each.satisfaction for each in situation.everyone}),
     }
 
@@ -304,16 +297,9 @@ def _limits(logged: Mapping[str, Any], found: Limits) -> Limits:
     """Return the limits as they stood: with the lateness of this request, and what was in flight.
     The charge is logged in place of the price, which it equals if the budget allows it."""
     late = logged.get("late", {})
-    return Limits(
-        late_after=logged.get("late_after"),
-        late_owed=logged.get("late_owed", 0.0),
-        late_price=logged.get("late_price", 0.0),
-        late={name: Lateness(late[name], found.late[name].typical) for name in late},
-        budget=logged.get("budget"),
-        spent=logged.get("spent", 0.0),
-        allowed=logged.get("allowed", 0.0),
-        strain=logged.get("strain", 1.0),
-    )
+    then = {name: Lateness(late[name], found.late[name].typical) for name in late}
+    stated = {name: logged[name] for name in Limits._fields if name in logged}
+    return Limits(**{**stated, "late": then})
 
 
 def _chosen(

@@ -38,7 +38,7 @@ from litellm_messplus.serving.feedback import (
     Outcome,
     RequestFinder,
 )
-from litellm_messplus.serving.http import _refusals
+from litellm_messplus.serving.http import refusals
 from litellm_messplus.serving.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
 from litellm_messplus.serving.open_requests import OpenRequests
 from litellm_messplus.settings.schema import MessplusSettings
@@ -331,7 +331,7 @@ async def test_a_verdict_that_nobody_would_send_again_waits_for_the_database(
 
 
 def test_a_client_is_told_that_its_request_was_not_logged() -> None:
-    with pytest.raises(HTTPException) as refused, _refusals(Counters()):
+    with pytest.raises(HTTPException) as refused, refusals(Counters()):
         raise UnloggedRequestError("the request was not logged")
     assert (refused.value.status_code, refused.value.detail) == (404, "the request was not logged")
 
@@ -348,7 +348,7 @@ def test_a_client_is_told_that_its_request_was_not_logged() -> None:
 )
 def test_a_client_is_told_whether_its_verdict_may_be_written(error: Exception, told: str) -> None:
     counters = Counters()
-    with pytest.raises(HTTPException) as refused, _refusals(counters):
+    with pytest.raises(HTTPException) as refused, refusals(counters):
         raise error
     assert refused.value.status_code == 503
     assert refused.value.detail.endswith(told)

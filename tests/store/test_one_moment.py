@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.http import _refusals
+from litellm_messplus.serving.http import refusals
 from litellm_messplus.store import log
 from litellm_messplus.store.reading import ReadingTakesTooLongError, one_moment
 from tests.support.builders import request
@@ -53,7 +53,7 @@ async def test_what_is_written_meanwhile_is_not_seen(database: AsyncEngine) -> N
 
 def test_a_client_is_told_so() -> None:
     counters = Counters()
-    with pytest.raises(HTTPException) as caught, _refusals(counters):
+    with pytest.raises(HTTPException) as caught, refusals(counters):
         raise ReadingTakesTooLongError(30.0)
 
     assert caught.value.status_code == 503

@@ -119,7 +119,7 @@ def _group(deployments: Sequence[Deployment]) -> Group:
             each,
             deployment_id(each),
             candidate_of(each),
-            _user_order(each),
+            user_order(each),
             str(each["litellm_params"].get("model", "")).startswith(VLLM),
         )
         for each in deployments
@@ -166,7 +166,7 @@ def ranked(
 def led_by(ranked: Sequence[Deployment], identity: str) -> list[Deployment]:
     """Put the deployment with that id first, whatever the user's own order: only it has the state
     or the cache."""
-    first = min(map(_user_order, ranked), default=0) - 1
+    first = min(map(user_order, ranked), default=0) - 1
     return [
         _with_order(deployment, first) if deployment_id(deployment) == identity else deployment
         for deployment in ranked
@@ -185,7 +185,7 @@ def best_of_order(
     send a request to a deployment that cannot take it.
     """
     able = [deployment for deployment in deployments if deployment_id(deployment) not in barred]
-    allowed = [deployment for deployment in able if _user_order(deployment) == order]
+    allowed = [deployment for deployment in able if user_order(deployment) == order]
     if barred and not allowed:
         return [_with_order(deployment, order) for deployment in able]
     for candidate in ranking:
@@ -222,17 +222,13 @@ def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[
     return found or deployments
 
 
-def is_of_order(deployment: Deployment, order: int) -> bool:
-    """Tell whether a deployment has that `order` in the user's configuration."""
-    return _user_order(deployment) == order
-
-
 def first(deployments: Sequence[Deployment]) -> Deployment:
     """Return the deployment that LiteLLM tries first, by `order`, if its own filters keep it."""
-    return min(deployments, key=_user_order)
+    return min(deployments, key=user_order)
 
 
-def _user_order(deployment: Deployment) -> int:
+def user_order(deployment: Deployment) -> int:
+    """Return the deployment's `order` in the user's configuration, 0 if it has none."""
     params: Mapping[str, Any] = deployment.get("litellm_params") or {}
     info: Mapping[str, Any] = deployment.get("model_info") or {}
     order = params.get("order") if params.get("order") is not None else info.get("order")
