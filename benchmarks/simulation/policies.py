@@ -4,9 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.simulation.world import Assumed, Model, Session, SimulatedZoo, predicted
-from litellm_messplus.conversations.caches import Remaining, Turn, hold, per_conversation
+from litellm_messplus.conversations.caches import Remaining, Turn, hold
 from litellm_messplus.conversations.line import Warm, warm_after
 from litellm_messplus.costs.price import Usage
+
+
+def per_conversation(held: Sequence[float], typical: Sequence[float]) -> list[float]:
+    """Divide the cost of a conversation with each model by its average over the models: if alpha
+    counts conversations. Long ones cost more with every model, and at plain costs would be left to
+    the cheapest: they would be the unsatisfied ones.
+
+    ``typical`` is the cost of an average conversation with each model, and sets the unit.
+    """
+    average = sum(held) / len(held)
+    scale = sum(typical) / len(typical)
+    return [scale * cost / average if average > 0.0 else 0.0 for cost in held]
 
 
 @dataclass(slots=True)

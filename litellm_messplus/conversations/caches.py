@@ -72,18 +72,6 @@ def per_request(held: float, remaining: float) -> float:
     return held / (1.0 + remaining)
 
 
-def per_conversation(held: Sequence[float], typical: Sequence[float]) -> list[float]:
-    """Divide the cost of a conversation with each model by its average over the models: if alpha
-    counts conversations. Long ones cost more with every model, and at plain costs would be left to
-    the cheapest: they would be the unsatisfied ones.
-
-    ``typical`` is the cost of an average conversation with each model, and sets the unit.
-    """
-    average = sum(held) / len(held)
-    scale = sum(typical) / len(typical)
-    return [scale * cost / average if average > 0.0 else 0.0 for cost in held]
-
-
 # The number of calls still to come.
 
 BUCKETS = 12

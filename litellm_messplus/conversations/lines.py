@@ -107,7 +107,6 @@ class Lines:
         *,
         lines: int = LINES,
         points: int = POINTS,
-        unused_seconds: float = UNUSED_SECONDS,
         forgotten: Callable[[Line], None] = lambda line: None,
         elsewhere: Callable[[Asked, Digest], Told | None] = lambda asked, prompt: None,
     ) -> None:
@@ -115,7 +114,6 @@ class Lines:
         self._elsewhere = elsewhere
         self._digests = Digests(key)
         self._most = lines
-        self._unused_seconds = unused_seconds
         self._lines: OrderedDict[str, Line] = OrderedDict()
         self._prompts: Points[Line] = Points(points)
         self._ids: Points[Line] = Points(points)
@@ -319,7 +317,7 @@ class Lines:
     def _sweep(self, now: float) -> None:
         for _ in range(SWEPT):
             oldest = next(iter(self._lines.values()), None)
-            if oldest is None or now - oldest.used_at <= self._unused_seconds:
+            if oldest is None or now - oldest.used_at <= UNUSED_SECONDS:
                 return
             self._forget(oldest)
 

@@ -68,10 +68,6 @@ class TokenEstimator:
         if seconds is not None:
             self.seconds.add(seconds)
 
-    def tokens_of(self, prompt_characters: int) -> float:
-        """Estimate the tokens of a prompt."""
-        return prompt_characters / self.characters_per_token.value
-
     def means(self) -> tuple[RecentMean, ...]:
         """Return all running means, in a fixed order."""
         return self.characters_per_token, self.prompt_tokens, self.completion_tokens, self.seconds

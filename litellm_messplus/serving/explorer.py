@@ -29,18 +29,11 @@ class Explorer:
     """The exploration calls, a bounded number at once; calls beyond it are left out and
     counted."""
 
-    def __init__(
-        self,
-        sink: CallSink,
-        counters: Counters,
-        *,
-        charge_caller: bool,
-        concurrent: int = CONCURRENT,
-    ) -> None:
+    def __init__(self, sink: CallSink, counters: Counters, *, charge_caller: bool) -> None:
         self._sink = sink
         self._counters = counters
         self._charge_caller = charge_caller
-        self._calls = Tasks(concurrent)
+        self._calls = Tasks(CONCURRENT)
 
     def start(
         self, opened: OpenRequest, candidates: Sequence[str], request: IncomingRequest

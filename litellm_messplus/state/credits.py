@@ -53,8 +53,8 @@ class Credits:
     """The shares by which verdicts were learned, so that a second verdict replaces the first
     exactly, although other models may have served since."""
 
-    def __init__(self, most: int = CREDITED) -> None:
-        self._shares: Bounded[str, Shares] = Bounded(most)
+    def __init__(self) -> None:
+        self._shares: Bounded[str, Shares] = Bounded(CREDITED)
 
     def __len__(self) -> int:
         return len(self._shares)

@@ -124,11 +124,9 @@ class PaperPolicy:
     """Algorithm 1 of MESS+. If the features came too late, a case not in the paper, the plain means
     of the explored labels predict, and they alone learn."""
 
-    def __init__(
-        self, heads: Head, exploration_wait_seconds: float = EXPLORATION_WAIT_SECONDS
-    ) -> None:
+    def __init__(self, heads: Head) -> None:
         self.heads = heads
-        self.waiting = WaitingExplorations(exploration_wait_seconds)
+        self.waiting = WaitingExplorations(EXPLORATION_WAIT_SECONDS)
         self.means = LabelMeans(heads.candidates)
         self.queues: dict[str, float] = {}
         self.failures: dict[str, FailureDebt] = {}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.simulation.policies import per_conversation
 from litellm_messplus.conversations.caches import (
     DEPLOYMENTS,
     STEP,
@@ -11,7 +12,6 @@ from litellm_messplus.conversations.caches import (
     Turn,
     hold,
     now,
-    per_conversation,
     per_request,
 )
 from litellm_messplus.conversations.digests import Digest

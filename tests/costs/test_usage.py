@@ -97,11 +97,11 @@ def test_the_first_call_replaces_the_guess_of_four_characters_a_token_and_a_hund
     None
 ):
     estimator = TokenEstimator()
-    assert [estimator.tokens_of(characters) for characters in (0, 40)] == [0.0, 10.0]
+    assert estimator.characters_per_token.value == 4.0
     assert (estimator.completion_tokens.value, estimator.seconds.value) == (100.0, 1.0)
     for seconds in (2.0, None, 4.0):
         estimator.observe(30, 10, 7, seconds)
-    assert estimator.tokens_of(60) == 20.0
+    assert estimator.characters_per_token.value == 3.0
     assert (estimator.completion_tokens.value, estimator.seconds.value) == (7.0, 3.0)
 
 
@@ -121,4 +121,4 @@ def test_a_ratio_that_means_nothing_is_not_learned(characters: int, tokens: int)
     """An image has no characters; an endpoint may report no prompt tokens: no division by zero."""
     estimator = TokenEstimator()
     estimator.observe(characters, tokens, 50)
-    assert (estimator.tokens_of(40), estimator.completion_tokens.value) == (10.0, 50.0)
+    assert (estimator.characters_per_token.value, estimator.completion_tokens.value) == (4.0, 50.0)

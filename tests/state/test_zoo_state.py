@@ -163,8 +163,8 @@ def test_what_cannot_be_learned_from_still_moves_the_queue(folded: Fold, entry: 
 def test_a_call_that_ended_teaches_its_candidates_token_counts_alone(folded: Fold) -> None:
     state = folded(settled(SMALL, prompt_characters=30, prompt_tokens=10, completion_tokens=7))
     small, large = state.estimators[SMALL], state.estimators[LARGE]
-    assert (small.tokens_of(30), small.completion_tokens.value) == (10.0, 7.0)
-    assert (large.tokens_of(40), large.completion_tokens.value) == (10.0, 100.0)
+    assert (30 / small.characters_per_token.value, small.completion_tokens.value) == (10.0, 7.0)
+    assert (40 / large.characters_per_token.value, large.completion_tokens.value) == (10.0, 100.0)
 
 
 @pytest.mark.parametrize(

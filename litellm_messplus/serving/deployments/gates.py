@@ -115,7 +115,6 @@ class Gates:
     _: KW_ONLY
     count_seconds: float
     router: Callable[[], Any] = running_router
-    clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self._capabilities = Capabilities()
@@ -154,7 +153,7 @@ class Gates:
             return
         deployment, stated = known
         unstated = needs.requirements.capabilities - stated.own.keys()
-        for capability in self._refusals.refused(str(identity), unstated, self.clock()):
+        for capability in self._refusals.refused(str(identity), unstated, time.monotonic()):
             self.counters.add("capabilities_refused")
             logger.warning(
                 "%s refused %d requests with %s in a row, and gets none for an hour: write "
@@ -225,7 +224,7 @@ class Gates:
         self, identity: str, stated: Stated, required: Requirements, tokens: float
     ) -> Iterator[tuple[str, Answer]]:
         """Yield the answers of one deployment, each with the name of the need."""
-        now = self.clock()
+        now = time.monotonic()
         for capability in required.capabilities:
             yield capability.value, self._can_take(identity, stated, capability, now)
         if required.region is not None:

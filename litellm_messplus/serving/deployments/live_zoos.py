@@ -116,7 +116,6 @@ class LiveZoos:
     follow: Callable[[], None]
     _: KW_ONLY
     router: Callable[[], Any] = running_router
-    clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self._reports = {name: Reports() for name in self.engines}
@@ -166,7 +165,7 @@ class LiveZoos:
         has_reported = False
         for name, engine in self.engines.items():
             due = self._reports[name].due(
-                engine.zoo, engine.state.catalog, engine.logged_prices, self.clock()
+                engine.zoo, engine.state.catalog, engine.logged_prices, time.monotonic()
             )
             for candidate, change in due.items():
                 has_reported |= await self._report(engine, candidate, change)

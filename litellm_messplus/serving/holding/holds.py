@@ -5,7 +5,7 @@ read from the log (`line_log.py`) and from a file shared by the workers of a mac
 (`pinboard.py`). On any failure here, the request is decided as if it were alone."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -141,11 +141,7 @@ class Holds:
     key."""
 
     def __init__(
-        self,
-        engines: Mapping[str, Engine],
-        index: DeploymentIndex,
-        counters: Counters,
-        clock: Callable[[], float] = time.monotonic,
+        self, engines: Mapping[str, Engine], index: DeploymentIndex, counters: Counters
     ) -> None:
         self._zoos = {
             name: _Zoo(
@@ -159,7 +155,6 @@ class Holds:
         }
         self._index = index
         self._counters = counters
-        self._clock = clock
         self._seconds: dict[str, float] = {}
         self._board: Pinboard | None = None
         self.lines: Lines | None = None
@@ -202,7 +197,7 @@ class Holds:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             asked = _asked(request, question, zoo)
-            place = self.lines.find(asked, self._clock())
+            place = self.lines.find(asked, time.monotonic())
             first = place.line.conversation
             if known.counts_conversations and first != question.request_id:
                 question = replace(question, counted_with=first)
@@ -253,7 +248,7 @@ class Holds:
         if price is None or usage is None:  # it warms no cache
             lines.ended(place, deployment, answer=answer, ids=ids)
             return
-        at = self._clock()
+        at = time.monotonic()
         before = line.warm.get(deployment)
         is_warm = before is not None and before.tokens_at(at, price) > 0.0
         expected = (before.read or before.tokens) if before is not None and is_warm else None
@@ -319,7 +314,7 @@ class Holds:
 
     def _warm(self, known: _Zoo, line: Line, able: Mapping[str, str]) -> dict[str, float]:
         """Return the most tokens that a healthy deployment of each candidate has in its cache."""
-        at, found = self._clock(), dict[str, float]()
+        at, found = time.monotonic(), dict[str, float]()
         for deployment, warm in line.warm.items():
             candidate = able.get(deployment)
             if candidate is not None:

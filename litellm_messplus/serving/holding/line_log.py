@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -36,7 +36,6 @@ class LineLog:
     holds: Holds
     engines: Mapping[str, Engine]
     counters: Counters
-    clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self._upto = 0
@@ -105,7 +104,7 @@ class LineLog:
         lines = self.holds.lines
         if lines is None:
             return
-        now, today = self.clock(), datetime.now(UTC)
+        now, today = time.monotonic(), datetime.now(UTC)
         after = max(self._read, upto - LOOKED_BACK)
         for number, row in enumerate(await told_lines(self.database, after, upto), 1):
             if number % AT_ONCE == 0:
