@@ -116,14 +116,13 @@ class StatusWatch:
     """The watch over the status, one per worker; each alert is logged once when it comes and once
     when it is over.
 
-    ``database`` has connections apart, so that readings take none from feedback; ``own`` are the
-    counters of this worker. ``readiness`` returns whether it routes now, ``state_seconds`` the age
-    of its state.
+    ``database`` has connections of its own, so that readings take none from feedback.
+    ``readiness`` returns whether this worker routes now, ``state_seconds`` the age of its state.
     """
 
     database: AsyncEngine
     engines: Mapping[str, Engine]
-    own: Counters
+    own_counters: Counters
     shared: SharedCounters
     readiness: Callable[[], Readiness]
     state_seconds: Callable[[], float]
@@ -195,7 +194,9 @@ class StatusWatch:
 
     async def _told_in_time(self) -> dict[Series, float]:
         """Read the figures of the status; those in memory if that fails or takes too long."""
-        with self.own.tolerated("readings_given_up", "the metrics are told from memory alone"):
+        with self.own_counters.tolerated(
+            "readings_given_up", "the metrics are told from memory alone"
+        ):
             async with asyncio.timeout(SCRAPE_SECONDS):
                 return figures_of(await self.figures(), self.engines)
         is_restored = self.readiness() is not Readiness.ABSENT

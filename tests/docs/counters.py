@@ -1,4 +1,5 @@
-"""The counters that the package counts in, by the names given to `add` and `failure`."""
+"""The counters that the package counts in, by the names given to `add`, `failure` and
+`tolerated`."""
 
 import ast
 from collections.abc import Iterator
@@ -14,15 +15,21 @@ def counted() -> frozenset[str]:
 
 
 def counters_in(source: str) -> Iterator[str]:
-    """The names given to `add` and `failure` of counters, and to periodic jobs."""
+    """The names given to counters, and to periodic jobs."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(
                 func=ast.Attribute(
-                    value=(ast.Attribute(attr=owner) | ast.Name(id=owner)), attr="add" | "failure"
+                    value=(ast.Attribute(attr=owner) | ast.Name(id=owner)),
+                    attr="add" | "failure" | "tolerated",
                 ),
                 args=[ast.Constant(value=str(name)), *_],
             ) if owner.endswith("counters"):
+                yield name
+            case ast.Call(
+                func=ast.Name(id="partial"),
+                args=[ast.Attribute(attr="failure"), ast.Constant(value=str(name))],
+            ):
                 yield name
             case ast.Call(
                 func=ast.Attribute(attr="every"),
