@@ -67,7 +67,8 @@ def main() -> None:
     tracemalloc.start()
     lines = filled()
     held, _ = tracemalloc.get_traced_memory()
-    print(f"{len(lines):>7,} lines       {held / 2**20:.0f} MiB, with {lines.points:,} prompts")
+    known, prompts = len(lines._lines), len(lines._prompts._order)
+    print(f"{known:>7,} lines       {held / 2**20:.0f} MiB, with {prompts:,} prompts")
     raise SystemExit(is_over)
 
 

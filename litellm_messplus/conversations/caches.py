@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.conversations.line import Hits, Line, Place
+from litellm_messplus.conversations.line import Line, Place
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN, RecentMean, expected
 from litellm_messplus.runtime.bounded import Bounded
@@ -151,7 +151,7 @@ class Habits:
     would assume: nothing is warm, and nothing follows."""
 
     def __init__(self, candidates: Sequence[str]) -> None:
-        self._hits: Bounded[str, Hits] = Bounded(DEPLOYMENTS)
+        self._hits: Bounded[str, RecentMean] = Bounded(DEPLOYMENTS)
         self._cold = {name: RecentMean(0.0) for name in candidates}
         self._stored = {name: RecentMean(0.0) for name in candidates}
         self._paid = {name: RecentMean(0.0) for name in candidates}
@@ -175,14 +175,10 @@ class Habits:
                 means.setdefault(name, RecentMean(0.0))
         self._remaining.meet(candidates)
 
-    def __len__(self) -> int:
-        """Count the remembered deployments."""
-        return len(self._hits)
-
     def share_found(self, deployment: str) -> float:
         """Return the share of previously read tokens that a deployment finds in its cache."""
         found = self._hits.get(deployment)
-        return 1.0 if found is None else found.share
+        return 1.0 if found is None else found.value
 
     def tokens_since(self, characters: int) -> float:
         """Estimate by how many tokens a line has grown. A ratio from whole prompts would be off by
@@ -199,8 +195,9 @@ class Habits:
             return
         if expected is None:
             self._cold[name].add(usage.cached_tokens / usage.prompt_tokens)
-        else:
-            self._of(deployment).observe(expected, usage.cached_tokens)
+        elif expected > 0.0:
+            hits = self._hits.newest(deployment, lambda: RecentMean(1.0))
+            hits.add(min(usage.cached_tokens / expected, 1.0))
         unread = usage.prompt_tokens - usage.cached_tokens
         if price.written_surcharge > 0.0 and unread > 0:
             self._stored[name].add(usage.written_tokens / unread)
@@ -241,6 +238,3 @@ class Habits:
             )
             for name in candidates
         }
-
-    def _of(self, deployment: str) -> Hits:
-        return self._hits.newest(deployment, Hits)

@@ -15,7 +15,6 @@ from enum import StrEnum
 
 from litellm_messplus.conversations.digests import Digest
 from litellm_messplus.costs.price import Price, Usage
-from litellm_messplus.costs.usage import RecentMean
 from litellm_messplus.prediction.encoder import Conversation
 
 # The part of a line that is in a deployment's prompt cache, and so is read at a discount.
@@ -45,23 +44,6 @@ class Warm:
         too short to be cached."""
         is_there = now - self.at <= self.seconds and self.tokens >= price.cached_from
         return self.tokens if is_there else 0.0
-
-
-class Hits:
-    """The share of previously read tokens that one deployment found in its cache; 1 until calls
-    show otherwise."""
-
-    def __init__(self) -> None:
-        self._share = RecentMean(1.0)
-
-    @property
-    def share(self) -> float:
-        return self._share.value
-
-    def observe(self, expected_tokens: float, cached_tokens: float) -> None:
-        """Learn from a call whose prompt began with an earlier prompt of so many tokens."""
-        if expected_tokens > 0.0:
-            self._share.add(min(cached_tokens / expected_tokens, 1.0))
 
 
 def warm_after(

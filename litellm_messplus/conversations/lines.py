@@ -43,9 +43,6 @@ class Points(Generic[Owner]):
         self._newest: dict[Digest, _Point[Owner]] = {}
         self._order: deque[Digest] = deque()
 
-    def __len__(self) -> int:
-        return len(self._order)
-
     def add(self, digest: Digest, owner: Owner) -> None:
         """Remember an owner, and forget the oldest digest if there are too many."""
         before = self._newest.get(digest)
@@ -118,14 +115,6 @@ class Lines:
         self._prompts: Points[Line] = Points(points)
         self._ids: Points[Line] = Points(points)
         self._sessions: Points[Line] = Points(lines)
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    @property
-    def points(self) -> int:
-        """The number of digests of prompts, ids and sessions remembered."""
-        return len(self._prompts) + len(self._ids) + len(self._sessions)
 
     def find(self, asked: Asked, now: float) -> Place:
         """Find the place of a request, and remember its prompt."""

@@ -61,10 +61,6 @@ class Expectations:
         self._outlooks: dict[tuple[Any, ...], Outlook] = {}
         self.calls_changed()
 
-    def __len__(self) -> int:
-        """Return the number of cached outlooks."""
-        return len(self._outlooks)
-
     def calls_changed(self) -> None:
         """Compute the averages again: a call has ended, or a lesson was taught. A charge for
         lateness depends on the calls too."""

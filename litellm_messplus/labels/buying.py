@@ -186,9 +186,6 @@ class KeyShares:
         self._remembered = remembered
         self._begin(date.min)
 
-    def __len__(self) -> int:
-        return len(self._keys)
-
     def asked(self, key: str | None, today: date) -> None:
         """Count a request; the first of a new day resets all keys."""
         if today != self._day:

@@ -182,9 +182,6 @@ class Remembered:
         self._requests: Bounded[str, Logged] = Bounded(most)
         self._numbers: Numbers = {}
 
-    def __len__(self) -> int:
-        return len(self._requests)
-
     def take(self, position: int) -> tuple[Mapping[str, Logged], Numbers]:
         """Take what is known if the log still ends at ``position``. The caller changes it, and
         gives it back to ``keep`` after the commit; otherwise the log is read anew."""

@@ -41,9 +41,6 @@ class TokenBuckets:
         self._clock = clock
         self._buckets: Bounded[str | None, _Bucket] = Bounded(remembered)
 
-    def __len__(self) -> int:
-        return len(self._buckets)
-
     def take(self, key: str | None) -> float:
         """Take one token; return 0 if there was one, else the seconds until there is."""
         bucket, per_second = self._filled(key), self._per_minute / 60.0

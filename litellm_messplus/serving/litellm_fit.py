@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from litellm_messplus.runtime.errors import MessplusError, end_process
@@ -90,6 +91,13 @@ class MadeUp:
     router: Any
     deployments: list[dict[str, Any]]
 
+    @property
+    def seam(self) -> ModuleType:
+        """Our seam, which imports LiteLLM's proxy: nothing does before the first trial."""
+        from litellm_messplus.serving import litellm_seam
+
+        return litellm_seam
+
 
 TAG = "messplus-trial"
 WINDOW = 512
@@ -144,65 +152,51 @@ def _imports(made: MadeUp) -> None:
 
 
 def _reads(made: MadeUp) -> None:
-    from litellm_messplus.serving import litellm_seam as seam
-
-    identities = [each["model_info"]["id"] for each in seam.deployments_of(made.router)]
+    identities = [each["model_info"]["id"] for each in made.seam.deployments_of(made.router)]
     _expect(identities, [each["model_info"]["id"] for each in made.deployments])
-    _expect(seam.routing_groups_of(made.router), {})
-    _expect(seam.checks_before_calls(made.router), False)
-    _expect(seam.may_filter_by_tags(made.router, made.deployments, {}), True)
+    _expect(made.seam.routing_groups_of(made.router), {})
+    _expect(made.seam.checks_before_calls(made.router), False)
+    _expect(made.seam.may_filter_by_tags(made.router, made.deployments, {}), True)
 
 
 def _window(made: MadeUp) -> None:
-    from litellm_messplus.serving import litellm_seam as seam
-
-    first, *_ = seam.deployments_of(made.router)
-    _expect(seam.router_model_info(made.router, first)["max_input_tokens"], WINDOW)
+    first, *_ = made.seam.deployments_of(made.router)
+    _expect(made.seam.router_model_info(made.router, first)["max_input_tokens"], WINDOW)
 
 
 async def _tags(made: MadeUp) -> None:
-    from litellm_messplus.serving import litellm_seam as seam
-
-    everyone = seam.deployments_of(made.router)
-    kept = await seam.kept_by_tags(made.router, everyone, {"metadata": {"tags": [TAG]}})
+    everyone = made.seam.deployments_of(made.router)
+    kept = await made.seam.kept_by_tags(made.router, everyone, {"metadata": {"tags": [TAG]}})
     _expect(len(kept), len(made.deployments))
 
 
 def _tokens(made: MadeUp) -> None:
-    from litellm_messplus.serving import litellm_seam as seam
-
-    _expect(seam.counts_tokens(made.router), True)
+    _expect(made.seam.counts_tokens(made.router), True)
 
 
 def _answers(made: MadeUp) -> None:
     from litellm import ModelResponse
 
-    from litellm_messplus.serving import litellm_seam as seam
-
     _expect(isinstance(ModelResponse()._hidden_params, dict), True)
-    _expect(seam.caching_details({}), {})
-    _expect(seam.internal_call_metadata({}, TAG).get("user_api_key"), None)
-    _expect(isinstance(seam.OWN_PARAMETERS and seam.OWN_RATES, frozenset), True)
+    _expect(made.seam.caching_details({}), {})
+    _expect(made.seam.internal_call_metadata({}, TAG).get("user_api_key"), None)
+    _expect(isinstance(made.seam.OWN_PARAMETERS and made.seam.OWN_RATES, frozenset), True)
 
 
 def _guardrails(made: MadeUp) -> None:
     from litellm.integrations.custom_guardrail import CustomGuardrail
 
-    from litellm_messplus.serving import litellm_seam as seam
-
     for place, sees in (("pre_call", False), ("post_call", True)):
-        _expect(seam.sees_answers(CustomGuardrail(guardrail_name=TAG, event_hook=place)), sees)
-    _expect(seam.timeout_of({"timeout": 3}), 3.0)
+        _expect(made.seam.sees_answers(CustomGuardrail(guardrail_name=TAG, event_hook=place)), sees)
+    _expect(made.seam.timeout_of({"timeout": 3}), 3.0)
 
 
 def _response_ids(made: MadeUp) -> None:
     from litellm.proxy.hooks.responses_id_security import ResponsesIDSecurity
 
-    from litellm_messplus.serving import litellm_seam as seam
-
     plain, *_ = ResponsesIDSecurity()._decrypt_response_id("resp_none")
     _expect(plain, "resp_none")
-    _expect(seam.deployment_of_response_id("resp_none"), None)
+    _expect(made.seam.deployment_of_response_id("resp_none"), None)
 
 
 def _cache(made: MadeUp) -> None:
@@ -221,9 +215,12 @@ def _logging_worker(made: MadeUp) -> None:
 def _proxy(made: MadeUp) -> None:
     from litellm.proxy import proxy_server
 
-    from litellm_messplus.serving import litellm_seam as seam
-
-    seam.proxy_app(), seam.llm_router(), seam.proxy_configuration(), seam.are_logs_read()
+    (
+        made.seam.proxy_app(),
+        made.seam.llm_router(),
+        made.seam.proxy_configuration(),
+        made.seam.are_logs_read(),
+    )
     _expect(inspect.iscoroutinefunction(proxy_server.proxy_shutdown_event), True)
 
 
@@ -231,9 +228,7 @@ def _authentication(made: MadeUp) -> None:
     from litellm.proxy._types import LitellmUserRoles, UserAPIKeyAuth
     from litellm.proxy.auth.user_api_key_auth import user_api_key_auth
 
-    from litellm_messplus.serving import litellm_seam as seam
-
-    inspect.signature(user_api_key_auth).bind(request=None, **seam.key_headers({}))
+    inspect.signature(user_api_key_auth).bind(request=None, **made.seam.key_headers({}))
     caller = UserAPIKeyAuth(api_key=TAG, user_role=LitellmUserRoles.PROXY_ADMIN)
     _expect(caller.user_role == LitellmUserRoles.PROXY_ADMIN and bool(caller.api_key), True)
 

@@ -21,10 +21,11 @@ from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRec
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.serving.shared_counters import (
+    DISTRIBUTED,
+    MEASURED,
     Readiness,
+    below,
     counters_of,
-    distributions_of,
-    measured_of,
 )
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
@@ -88,9 +89,6 @@ class Distributions:
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._zoos: Bounded[str, str] = Bounded(remembered)
         self._counts: defaultdict[Place, float] = defaultdict(float)
-
-    def __len__(self) -> int:
-        return len(self._zoos)
 
     def saw(self, record: Record) -> None:
         """Count the values of a record."""
@@ -169,7 +167,7 @@ def exposition(
     """Write everything in Prometheus's text format; ``counts`` are those of all workers."""
     found = {**figures, **price_gauges(engines), **_counted(counts)}
     registry = CollectorRegistry()
-    registry.register(_Told([*_families(found), *histograms(distributions_of(counts))]))
+    registry.register(_Told([*_families(found), *histograms(below(counts, DISTRIBUTED))]))
     return generate_latest(registry).decode()
 
 
@@ -216,7 +214,7 @@ def _counted(counts: Mapping[str, float]) -> dict[Series, float]:
         for name, count in counters_of(counts).items()
     }
     encoder = {
-        Series(f"messplus_encoder_{name}"): value for name, value in measured_of(counts).items()
+        Series(f"messplus_encoder_{name}"): value for name, value in below(counts, MEASURED).items()
     }
     return failures | encoder
 

@@ -58,9 +58,6 @@ class Authors:
         self._database = database
         self._authors: Bounded[tuple[str, str], Author] = Bounded(remembered)
 
-    def __len__(self) -> int:
-        return len(self._authors)
-
     def wrote(self, zoo: str, call: CallRecord) -> None:
         """Remember a call that a model answered; ignore an answer from the cache."""
         if call.is_cache_hit or call.status is not CallStatus.SUCCESS or call.response_id is None:

@@ -122,17 +122,9 @@ def counters_of(counts: Counts) -> dict[str, int]:
     return {name: int(named[name]) for name in sorted(named) if named[name]}
 
 
-def measured_of(counts: Counts) -> dict[str, float]:
-    """Return the counts of the encoders, by name."""
-    return _below(counts, MEASURED)
-
-
-def distributions_of(counts: Counts) -> dict[str, float]:
-    """Return the bucket counts of the histograms, by name."""
-    return _below(counts, DISTRIBUTED)
-
-
-def _below(counts: Counts, prefix: str) -> dict[str, float]:
+def below(counts: Counts, prefix: str) -> dict[str, float]:
+    """Return the counts of the encoders, or of the histograms' buckets, by what follows the prefix
+    of their names."""
     return {
         name.removeprefix(prefix): value
         for name, value in counts.items()

@@ -53,10 +53,6 @@ class Visibility:
         self._counters = counters
         self._baselines: dict[tuple[str, str], Baseline] = {}
 
-    def __len__(self) -> int:
-        """Count the baselines that are remembered."""
-        return len(self._baselines)
-
     def attempt(
         self, ranking: Sequence[Deployment], kwargs: Mapping[str, Any] | None, span: Any
     ) -> None:

@@ -56,9 +56,6 @@ class Credits:
     def __init__(self) -> None:
         self._shares: Bounded[str, Shares] = Bounded(CREDITED)
 
-    def __len__(self) -> int:
-        return len(self._shares)
-
     def of(self, conversation: str) -> Mapping[str, float] | None:
         """Return the shares by which its verdict was learned; None if unknown."""
         found = self._shares.get(conversation)

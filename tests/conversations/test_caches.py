@@ -182,11 +182,20 @@ def test_tokens_since_the_last_prompt_are_told_by_what_lines_grew_by() -> None:
     assert known.tokens_since(40) == pytest.approx(20.0)
 
 
+def test_all_is_expected_to_be_found_until_calls_show_otherwise() -> None:
+    known = habits()
+    assert known.share_found("d1") == 1.0
+    for expected, cached, share in ((1_000.0, 0, 0.0), (1_000.0, 2_000, 0.5), (0.0, 500, 0.5)):
+        used = Usage(3_000, 1, cached_tokens=cached)
+        known.called(place(), "d1", used, PRICE, expected=expected)
+        assert known.share_found("d1") == share
+
+
 def test_the_deployments_that_are_remembered_are_bounded() -> None:
     known = habits()
     for number in range(DEPLOYMENTS + 5):
         known.called(place(), f"d{number}", Usage(10, 1), PRICE, expected=5.0)
-    assert len(known) == DEPLOYMENTS
+    assert len(known._hits) == DEPLOYMENTS
     assert (known.share_found("d0"), known.share_found(f"d{DEPLOYMENTS}")) == (1.0, 0.0)
 
 

@@ -301,8 +301,11 @@ def test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten() -> N
         place = lines.find(Asked(str(number), "zoo", "key", Conversation(turns)), number * 1e-3)
         if number % 97 == 0:
             lines.ended(place, "d", answer="an answer", ids=[f"call {number}"])
-    assert len(lines) == 1_000
-    assert lines.points <= 2 * 4_000 + 1_000
+    assert len(lines._lines) == 1_000
+    assert (
+        sum(len(each._order) for each in (lines._prompts, lines._ids, lines._sessions))
+        <= 2 * 4_000 + 1_000
+    )
 
     def goes_on(number: int) -> Joined:
         turns = (Turn("user", f"question {number}"), Turn("assistant", "a"), Turn("user", "q"))

@@ -5,7 +5,6 @@ import pytest
 from litellm_messplus.conversations.line import (
     CACHE_SECONDS,
     HOUR_SECONDS,
-    Hits,
     Warm,
     shared,
     warm_after,
@@ -58,14 +57,3 @@ def test_a_branch_finds_the_part_that_it_shares() -> None:
     warm = Warm(1_000.0, 4_000, at=3.0, seconds=HOUR_SECONDS)
     assert shared(warm, 1_000) == Warm(250.0, 1_000, 3.0, HOUR_SECONDS)
     assert shared(warm, 4_000) is shared(warm, 5_000) is warm
-
-
-def test_all_is_expected_to_be_found_until_calls_show_otherwise() -> None:
-    hits = Hits()
-    assert hits.share == 1.0
-    hits.observe(1_000, 0)
-    assert hits.share == 0.0
-    hits.observe(1_000, 2_000)
-    assert hits.share == 0.5
-    hits.observe(0, 500)
-    assert hits.share == 0.5

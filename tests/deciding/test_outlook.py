@@ -103,7 +103,7 @@ def test_no_more_than_the_bound_are_kept_at_once() -> None:
     for step in range(5 * OUTLOOKS):
         engine.price_factors = {SMALL: 1.0 + step}
         told(engine)
-        assert len(engine.expectations) <= OUTLOOKS
+        assert len(engine.expectations._outlooks) <= OUTLOOKS
 
 
 def test_on_the_recent_prompts_it_has_their_rates_and_costs() -> None:

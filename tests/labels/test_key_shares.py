@@ -79,4 +79,4 @@ def test_only_so_many_keys_are_remembered() -> None:
     found = KeyShares(remembered=3)
     for number in range(10):
         found.asked(str(number), TODAY)
-    assert len(found) == 3
+    assert len(found._keys) == 3

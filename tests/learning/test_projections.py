@@ -115,7 +115,7 @@ def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
     recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, {}, 1)
     assert list(recent.take(1)[0]) == ["r1"]
     recent.keep({"r1": Logged({}, labels=[said] * (MOST_LABELS + 1))}, {}, 2)
-    assert len(recent) == 0
+    assert len(recent._requests) == 0
 
 
 @settings(

@@ -55,7 +55,7 @@ async def test_a_repetition_is_no_author_and_the_newest_answer_of_an_id_counts(
     for record in records[5::2]:
         assert isinstance(record, CallRecord)
         authors.wrote("zoo", record)
-    assert len(authors) == 0
+    assert len(authors._authors) == 0
     found = await authors.of("zoo", "same")
     assert found is not None
     assert found.candidate == SMALL
@@ -65,7 +65,7 @@ async def test_the_newest_answers_alone_are_remembered(database: AsyncEngine) ->
     authors = Authors(database, remembered=3)
     for number in (1, 2, 3, 1, 4):
         authors.wrote("zoo", answered(number))
-    assert len(authors) == 3
+    assert len(authors._authors) == 3
     assert await authors.of("zoo", "chatcmpl-r1") == LARGEST
     assert await authors.of("zoo", "chatcmpl-r2") is None
 

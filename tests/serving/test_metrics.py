@@ -142,7 +142,7 @@ def test_requests_are_remembered_up_to_a_bound() -> None:
     for number in range(100):
         seen.saw(request(f"r{number}"))
 
-    assert len(seen) == 10
+    assert len(seen._zoos) == 10
     assert module.REMEMBERED == 4096
 
 

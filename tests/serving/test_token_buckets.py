@@ -34,5 +34,5 @@ def test_so_many_keys_are_remembered_and_no_more() -> None:
     for number in range(10):
         buckets.take(f"key-{number}")
         buckets.take("busy")
-    assert len(buckets) == 3
+    assert len(buckets._buckets) == 3
     assert buckets.take("busy") > 0.0

@@ -125,7 +125,7 @@ async def test_so_many_baselines_are_remembered_and_no_more(plugin: MessplusPlug
         healthy = [deployment(f"model-{number}", 1.0)]
         assert visibility._baseline("zoo", f"openai/model-{number}", healthy) is not None
 
-    assert len(visibility) == 1
+    assert len(visibility._baselines) == 1
 
 
 async def traced(plugin: MessplusPlugin, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def test_only_the_newest_credits_are_remembered_and_come_back_as_they_were() -> 
         kept.keep(f"c{number}", (("small", 1.0),))
     kept.keep("c11", (("small", 0.75), ("large", 0.25)))
     kept.keep("last", (("small", 1.0),))
-    assert len(kept) == CREDITED
+    assert len(kept._shares) == CREDITED
     loaded.load(kept.plain())
     assert loaded.plain() == kept.plain()
     assert (loaded.of("c10"), loaded.of("c11")) == (None, {"small": 0.75, "large": 0.25})

@@ -68,23 +68,24 @@ class Checks:
         try:
             score = await check.check(call)
             if score is not None:
-                self.report(self._finding(check, call, score))
+                self.report(_finding(call, f"check:{check.name}", score))
         except CheckTimeoutError:
             self.counters.failure("checks_timed_out", f"check {check.name} took too long")
         except Exception:
             self.counters.failure("check_failures", f"check {check.name} failed")
 
-    def _finding(self, check: Check, call: AnsweredCall, score: Score) -> Finding:
-        return Finding(
-            call_id=call.call_id,
-            request_id=call.asked.request_id,
-            kind=LabelKind.CHECK,
-            source=f"check:{check.name}",
-            value=score.value,
-            weight=1.0,
-            comment=score.reason,
-            cause=call.asked.cause,
-        )
+
+def _finding(call: AnsweredCall, source: str, score: Score) -> Finding:
+    return Finding(
+        call_id=call.call_id,
+        request_id=call.asked.request_id,
+        kind=LabelKind.CHECK,
+        source=source,
+        value=score.value,
+        weight=1.0,
+        comment=score.reason,
+        cause=call.asked.cause,
+    )
 
 
 # Building the checks of a zoo from its settings.
@@ -160,18 +161,7 @@ class Failures:
         """Label a failed request. Its client may be the cause, by a timeout that no model meets."""
         counts = call.asked.service_level in self._levels
         if counts and call.is_served and call.failure in SERVING:
-            self._report(
-                Finding(
-                    call_id=call.call_id,
-                    request_id=call.asked.request_id,
-                    kind=LabelKind.CHECK,
-                    source=self.name,
-                    value=0.0,
-                    weight=1.0,
-                    comment=f"no answer: {call.failure}",
-                    cause=call.asked.cause,
-                )
-            )
+            self._report(_finding(call, self.name, Score(0.0, f"no answer: {call.failure}")))
 
     async def close(self) -> None:
         """Do nothing: no work is under way."""

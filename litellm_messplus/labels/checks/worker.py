@@ -121,10 +121,6 @@ def _kept(text: str, index: int) -> str:
     return " " if category == "Pd" else ""
 
 
-def _is_same(reference: Reference, text: str) -> bool:
-    return text == reference["value"]
-
-
 def _is_alike(reference: Reference, text: str) -> bool | None:
     value = normalised(reference["value"])
     return normalised(text) == value if value else None
@@ -147,7 +143,7 @@ def _is_found(reference: Reference, text: str) -> bool | None:
 
 
 MATCHES: dict[str, Callable[[Reference, str], bool | None]] = {
-    "exact": _is_same,
+    "exact": lambda reference, text: text == reference["value"],
     "normalised": _is_alike,
     "numeric": _is_near,
     "regex": _is_found,

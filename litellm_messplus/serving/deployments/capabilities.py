@@ -19,6 +19,7 @@ from litellm_messplus.serving.deployments.deployment import (
     deployment_id,
     model_info,
 )
+from litellm_messplus.serving.deployments.prices import model_and_provider
 from litellm_messplus.serving.litellm_seam import router_model_info
 from litellm_messplus.serving.surfaces.parameters import Values
 from litellm_messplus.serving.surfaces.requirements import MODALITIES, Capability
@@ -60,9 +61,6 @@ class Capabilities:
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._stated: Bounded[str, tuple[Deployment, Stated]] = Bounded(remembered)
-
-    def __len__(self) -> int:
-        return len(self._stated)
 
     def known(self, identity: str) -> tuple[Deployment, Stated] | None:
         """Return the deployment of that id and its stated capabilities, if it was seen."""
@@ -124,9 +122,7 @@ def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
     params = deployment["litellm_params"]
     base = model_info(deployment).get("base_model") or params.get("base_model")
     try:
-        model, provider, _, _ = litellm.get_llm_provider(
-            params["model"], params.get("custom_llm_provider"), params.get("api_base")
-        )
+        model, provider = model_and_provider(deployment)
         found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
         entry = litellm.model_cost.get(found["key"]) or {}
     except Exception:  # a bare Exception for an unknown model
@@ -181,9 +177,6 @@ class Refusals:
 
     def __init__(self, watched: int = WATCHED) -> None:
         self._refusing: Bounded[tuple[str, Capability], _Refusing] = Bounded(watched)
-
-    def __len__(self) -> int:
-        return len(self._refusing)
 
     def refused(
         self, identity: str, capabilities: Iterable[Capability], now: float

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import litellm
 import tiktoken
 
 from litellm_messplus.costs.price import CostUnit, Usage
@@ -13,7 +12,7 @@ from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CostSource
 from litellm_messplus.serving.deployments.deployment import Deployment, candidate_of, model_info
-from litellm_messplus.serving.deployments.prices import DeploymentPrice, is_free
+from litellm_messplus.serving.deployments.prices import DeploymentPrice, is_free, model_and_provider
 from litellm_messplus.serving.litellm_seam import bundled_encoding
 from litellm_messplus.serving.surfaces.answers import AbsurdUsageError, counted_usage, read_usage
 from litellm_messplus.settings.zoo import Zoo
@@ -199,9 +198,7 @@ def _encoding_name(deployment: Deployment) -> str | None:
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
     try:
-        model, provider, _, _ = litellm.get_llm_provider(
-            params["model"], params.get("custom_llm_provider"), params.get("api_base")
-        )
+        model, provider = model_and_provider(deployment)
         name = tiktoken.encoding_name_for_model(base or model)
     except Exception:  # LiteLLM and tiktoken raise for unknown models
         return None

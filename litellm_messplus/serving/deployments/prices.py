@@ -109,7 +109,7 @@ def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
     params = deployment["litellm_params"]
     base = params.get("base_model") or model_info(deployment).get("base_model")
     try:
-        model, provider = _model_and_provider(deployment)
+        model, provider = model_and_provider(deployment)
         found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
     except Exception:  # a bare Exception for an unknown model
         return {}
@@ -123,12 +123,12 @@ def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
 def _provider(deployment: Deployment) -> str | None:
     """Return the provider; None if LiteLLM does not know it."""
     try:
-        return _model_and_provider(deployment)[1]
+        return model_and_provider(deployment)[1]
     except Exception:  # bare here too
         return None
 
 
-def _model_and_provider(deployment: Deployment) -> tuple[str, str]:
+def model_and_provider(deployment: Deployment) -> tuple[str, str]:
     """Get both from LiteLLM. Raises LiteLLM's exception for an unknown model."""
     params = deployment["litellm_params"]
     model, provider, _, _ = litellm.get_llm_provider(

@@ -94,7 +94,7 @@ def test_deployments_are_remembered_up_to_a_bound() -> None:
             "model_info": {"id": str(number)},
         }
         found.of(deployment, None)
-    assert len(found) == 3
+    assert len(found._stated) == 3
     assert found.known("9") is not None
     assert found.known("0") is None
 
@@ -134,4 +134,4 @@ def test_what_is_watched_is_bounded() -> None:
     found = Refusals(watched=5)
     for number in range(50):
         found.refused(str(number), [TOOLS, IMAGE], 0.0)
-    assert len(found) == 5
+    assert len(found._refusing) == 5
