@@ -29,11 +29,18 @@ class Explorer:
     """The exploration calls, a bounded number at once; calls beyond it are left out and
     counted."""
 
-    def __init__(self, sink: CallSink, counters: Counters, *, charge_caller: bool) -> None:
+    def __init__(
+        self,
+        sink: CallSink,
+        counters: Counters,
+        *,
+        charge_caller: bool,
+        concurrent: int = CONCURRENT,
+    ) -> None:
         self._sink = sink
         self._counters = counters
         self._charge_caller = charge_caller
-        self._calls = Tasks(CONCURRENT)
+        self._calls = Tasks(concurrent)
 
     def start(
         self, opened: OpenRequest, candidates: Sequence[str], request: IncomingRequest
