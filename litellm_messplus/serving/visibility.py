@@ -64,7 +64,7 @@ class Visibility:
         """
         if not ranking or kwargs is None:
             return
-        with self._counters.tolerated("visibility_failures", "LiteLLM's logs lack a decision"):
+        try:
             # LiteLLM prices every answer a second time by the card: 2 % of a request's CPU.
             if not (are_logs_read() or (span is not None and span.is_recording())):
                 return
@@ -75,6 +75,8 @@ class Visibility:
                     if opened.record.trial.arm is Arm.ROUTED and opened.record.chosen != LITELLM:
                         self._show(opened, ranking, metadata, span)
                     return
+        except Exception:
+            self._counters.failure("visibility_failures", "LiteLLM's logs lack a decision")
 
     def _show(
         self,

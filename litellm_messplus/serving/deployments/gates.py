@@ -137,13 +137,15 @@ class Gates:
         of its deployments pass. ``tried`` are the ids of those that have failed this request."""
         if needs is None or len(deployments) < 2:
             return OPEN
-        with self.counters.tolerated(
-            "gate_failures", "what the models can take is unknown: the largest serves"
-        ):
+        try:
             if self._takes_all(request, needs, deployments):
                 return OPEN
             return await self._admit(request, needs, deployments)
-        return _largest_alone(zoo, deployments, tried)
+        except Exception:
+            self.counters.failure(
+                "gate_failures", "what the models can take is unknown: the largest serves"
+            )
+            return _largest_alone(zoo, deployments, tried)
 
     def failed(self, identity: object, error: object, needs: Needs | None) -> None:
         """Learn from a call to the deployment of that id that ended without an answer."""

@@ -191,9 +191,7 @@ class Holds:
         known = self._zoos.get(zoo)
         if self.lines is None or known is None:
             return None
-        with self._counters.tolerated(
-            "identity_failures", "a request was decided as if it were alone"
-        ):
+        try:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
             asked = _asked(request, question, zoo)
@@ -206,7 +204,9 @@ class Holds:
             if asked.session is None or not known.counts_conversations:
                 return found
             return replace(found, session=self.session_digest(asked.session))
-        return None
+        except Exception:
+            self._counters.failure("identity_failures", "a request was decided as if it were alone")
+            return None
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note which deployment answers, before it is logged: the next request may come first."""
