@@ -1,7 +1,6 @@
 """The journal: hands records over in batches, and acknowledges those that clients wait for."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
@@ -12,11 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from litellm_messplus.backlog import LONGEST, Arrivals, Backlog, Waiting
 from litellm_messplus.records import Record
 from litellm_messplus.rows import without_words
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.errors import JournalFullError, UnsettledError
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
-
-logger = logging.getLogger("litellm_messplus")
 
 RETRY_SECONDS = 0.5
 SETTLE_SECONDS = 10.0

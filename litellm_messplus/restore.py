@@ -1,19 +1,17 @@
 """Starting at the end of the log: the newest snapshot that fits, and the fold of later records."""
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine, fold
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import read_entries
-
-logger = logging.getLogger("litellm_messplus")
 
 
 async def restore(database: AsyncEngine, engines: Mapping[str, Engine]) -> int:

@@ -4,7 +4,6 @@ The proxy and the replay both drive this class, so that a replay shows what prod
 """
 
 import json
-import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from hashlib import sha256
@@ -36,6 +35,7 @@ from litellm_messplus.routing.held import alone, held, upwards, without_trials
 from litellm_messplus.routing.limits import Limits
 from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.second_answer import CHECKED_SHARE, second
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.runtime.stand_ins import replace
@@ -55,8 +55,6 @@ from litellm_messplus.state.policy import build_policy
 from litellm_messplus.state.published import View, load_view
 from litellm_messplus.state.verdict import Rule
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
-
-logger = logging.getLogger("litellm_messplus")
 
 
 class Engine:

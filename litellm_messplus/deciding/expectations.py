@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.costs.price import Price
@@ -23,7 +22,7 @@ from litellm_messplus.routing.limits import (
     late_price,
     strain,
 )
-from litellm_messplus.routing.plan import FEWEST, Outlook
+from litellm_messplus.routing.plan import FEWEST, Matrix, Outlook
 from litellm_messplus.runtime.vocabulary import is_before
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
@@ -34,7 +33,6 @@ from litellm_messplus.state.zoo_state import ZooState
 OUTLOOKS = 8
 """The most outlooks cached, for different sets of healthy candidates or prices."""
 
-Matrix = NDArray[np.float64]
 Factors = Mapping[str, float]
 """Factors on candidates' prices; 1 for a candidate without one."""
 

@@ -3,7 +3,6 @@
 In a thread of the proxy it would share Python's lock with the event loop, and on busy cores the
 scheduler's priority, too."""
 
-import logging
 import os
 import pickle
 import sys
@@ -28,6 +27,7 @@ from litellm_messplus.energy.meter import Meter, NotMeasuredError, Reading, plau
 from litellm_messplus.energy.profile import above_idle, fault
 from litellm_messplus.energy.zeus import open_meter
 from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError
 
 # The power of encoding above idle: measured once, in the encoder's process, before it serves.
@@ -155,8 +155,6 @@ def send(line: "Connection[Any, Any]", what: object) -> None:
     """
     line.send_bytes(pickle.dumps(what))
 
-
-logger = logging.getLogger("litellm_messplus")
 
 WORKER = "litellm_messplus.encoders.worker"
 START_SECONDS = 600.0

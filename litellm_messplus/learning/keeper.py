@@ -5,7 +5,6 @@ Every worker has one. The lease decides between processes that start at once: th
 
 import asyncio
 import json
-import logging
 import pickle
 import selectors
 import subprocess
@@ -15,13 +14,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, MessplusError
 from litellm_messplus.runtime.tasks import Periodic
 
 if TYPE_CHECKING:  # a start launches the process before it imports what both need
     from litellm_messplus.learning.process import LearnerSettings
 
-logger = logging.getLogger("litellm_messplus")
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 3.0

@@ -1,7 +1,6 @@
 """The loop of a learner in a process of its own: inbox to log, log to state, state to workers."""
 
 import asyncio
-import logging
 import math
 import os
 import time
@@ -16,7 +15,7 @@ from litellm_messplus.learning.learner import SNAPSHOT_EVERY, Learner
 from litellm_messplus.learning.lease import beside
 from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.store import inbox
@@ -24,8 +23,6 @@ from litellm_messplus.store.database import DatabaseFileGoneError, is_the_record
 from litellm_messplus.store.inbox import Batch, DeposedError
 from litellm_messplus.store.notices import LogNotices
 from litellm_messplus.store.worker_counters import LEARNER, WorkerCounters, running
-
-logger = logging.getLogger("litellm_messplus")
 
 PUBLISH_SECONDS = 0.1
 PUBLISH_REQUESTS = 100

@@ -28,14 +28,13 @@ from litellm_messplus.learning.lease import beside, lease_of
 from litellm_messplus.learning.loop import LearnerLoop
 from litellm_messplus.learning.outlet import SUFFIX, outlet_of
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import create_engine, explained, is_the_databases
 from litellm_messplus.store.inbox import DeposedError
-
-logger = logging.getLogger("litellm_messplus")
 
 NICE = 5
 """How far the learner stands back behind the workers, where all cores are busy."""

@@ -5,7 +5,6 @@ An outcome follows from all that is logged about a request, and a call or a labe
 it. So it is computed before and after, and the difference is written; a new request had none
 before. Untouched rows are not read: they may leave the log, and their outcomes stay in the sums."""
 
-import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from litellm_messplus.learning.outcome import LoggedLabel, Outcome, Row, Verdict
 from litellm_messplus.learning.outcome import verdicts as verdicts_of
 from litellm_messplus.learning.sums import HIGHEST, SUMS, Sums, add_change, of_grading, of_request
 from litellm_messplus.rows import flat
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.store.rows import replacing, upserting
 from litellm_messplus.store.tables import (
@@ -173,8 +173,6 @@ def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any
 #
 # Another rule gives other verdicts for the same labels: what is derived from the requests still in
 # the log is computed anew.
-
-logger = logging.getLogger("litellm_messplus")
 
 
 async def rules_of(connection: AsyncConnection) -> dict[str, Sequence[str]]:

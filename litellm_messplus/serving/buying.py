@@ -1,6 +1,5 @@
 """Buying labels: which requests get them, and which candidates are called unseen for them."""
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +27,6 @@ from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.store.judging import LabelCosts, first_asked, label_costs
 from litellm_messplus.store.worker_counters import running
-
-logger = logging.getLogger("litellm_messplus")
 
 LOOK_SECONDS = 5.0
 """Seconds between two readings of what all workers spent."""

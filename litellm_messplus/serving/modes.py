@@ -2,7 +2,6 @@
 to watching if the promise or the service suffers."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import httpx
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.settings.schema import ZooSettings
@@ -24,8 +23,6 @@ from litellm_messplus.store.zoo_modes import FILE, WAY_BACK, ModeRow
 from litellm_messplus.switching.forecast import forecast
 from litellm_messplus.switching.modes import Mode, ZooMode
 from litellm_messplus.switching.way_back import Mark, missed_too_often, reason_to_return
-
-logger = logging.getLogger("litellm_messplus")
 
 FOLLOW_SECONDS = 1.0
 """Seconds between two readings of others' changes."""

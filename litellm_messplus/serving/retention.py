@@ -2,16 +2,13 @@
 
 import asyncio
 import json
-import logging
 import sys
 from typing import Any
 
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.upkeep import prune
-
-logger = logging.getLogger("litellm_messplus")
 
 FIRST_SECONDS = 30.0
 """Seconds from the start to the first pruning, to leave the start to other work."""

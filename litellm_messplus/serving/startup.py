@@ -28,7 +28,7 @@ from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.learning.spool import Spool
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.restore import keep_new, restore
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, end_process
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.serving.buying import idle_reasons
@@ -138,7 +138,6 @@ async def _reach(database: AsyncEngine) -> None:
 
 # A start while the database is away: LiteLLM serves as without the plugin until it is reachable.
 
-logger = logging.getLogger("litellm_messplus")
 
 RETRY_SECONDS = 5.0
 
@@ -187,14 +186,13 @@ async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened
 
 # One line in the proxy's log at its start: what is configured.
 
-PACKAGE = logging.getLogger("litellm_messplus")
 FORMAT = "%(asctime)s - messplus:%(levelname)s: %(message)s"
 TIME = "%H:%M:%S"
 """The time format; it and ``FORMAT`` are those of LiteLLM's own lines."""
 OWN_CHECKS = ("complete", "json_schema", "reference")
 
 
-def show_log(package: logging.Logger = PACKAGE) -> None:
+def show_log(package: logging.Logger = logger) -> None:
     """Show log lines of level INFO, on stderr if no logging is set up.
 
     LiteLLM sets up only its own loggers. A level that is already set for ours is kept.

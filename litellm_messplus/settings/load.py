@@ -1,6 +1,5 @@
 """From the proxy's parsed configuration to checked settings."""
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -12,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.schema import MessplusSettings
 
@@ -72,8 +72,6 @@ Key = tuple[str, ...]
 DEPRECATED: Mapping[Key, str] = {}
 """Settings under the names of the minor version before, `*` standing for names that operators give,
 and what to write. They are honoured until the next minor version, which moves them to `FORMER`."""
-
-logger = logging.getLogger("litellm_messplus")
 
 
 def _renamed(section: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED
 from litellm_messplus.figures.words import figure, percent, percent_range
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.vocabulary import SERVING
 from litellm_messplus.status.labels import Grading, JudgeKey, JudgeStatus
 from litellm_messplus.status.reading import MINUTES, Recent
@@ -20,8 +21,6 @@ from litellm_messplus.status.report import (
 from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.model_changes import ModelChange
 from litellm_messplus.store.zoo_modes import ModeRow
-
-logger = logging.getLogger("litellm_messplus")
 
 PATIENCE = 3
 """Consecutive looks without an alert until it counts as over, so that a wavering one is logged

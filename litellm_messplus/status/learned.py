@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.figures.words import percent
 from litellm_messplus.prediction.learned import Change, ModelView, ZooView, zoo_view
 from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.routing.plan import PRICES, Frontier
+from litellm_messplus.routing.plan import PRICES, Frontier, Matrix
 from litellm_messplus.routing.price import lower_hull
 from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
 from litellm_messplus.status.answers import ZooAnswers, answers_shown, read_answers
@@ -35,7 +35,6 @@ NEWEST = 500
 FEWEST = 50
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from litellm_messplus.deciding.question import ALONE
 from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.plan import EVIDENCE, Frontier, Outlook, ReadingGains, rising
+from litellm_messplus.routing.plan import EVIDENCE, Frontier, Matrix, Outlook, ReadingGains, rising
 from litellm_messplus.routing.second_answer import gains, shares
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.store.model_changes import newest_predictors
@@ -31,7 +31,6 @@ NEWEST, FEWEST = 500, 50
 COLUMNS = ("estimated_satisfaction", "estimated_cost", "position", "alpha", "is_stream", "inputs")
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 within limits."""
 
 import asyncio
-import logging
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +14,7 @@ from litellm_messplus.labels.judge.asking import Grades, JudgeCost, Outcome, Sho
 from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.source import AnsweredCall, Asked
 from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Tasks
 
 # Gathering the answers to one request, so that they are graded together.
@@ -186,8 +185,6 @@ class Availability:
         pause = min(LONGEST_PAUSE_SECONDS, longest) * (1.0 - 0.5 * self._jitter())
         self._next_probe = asyncio.get_running_loop().time() + pause
 
-
-logger = logging.getLogger("litellm_messplus")
 
 IsPaid = Callable[[Asked, float], bool]
 """Predicate of whether a grading of a request is paid, at its expected cost in dollars."""

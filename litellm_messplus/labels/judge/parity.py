@@ -2,7 +2,6 @@
 and else which one a judge prefers."""
 
 import json
-import logging
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from litellm_messplus.labels.agreement import Agreement, PositionBias, matching_
 from litellm_messplus.labels.judge.asking import Asking, Outcome, ShownAnswer, ToGrade
 from litellm_messplus.labels.judge.prompts import PREFERENCE, comparison, preferred
 from litellm_messplus.labels.source import Answer, Finding, ReportFinding, ToolCall
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.vocabulary import LabelKind, Preferred
 
 # Whether two answers are the same, so that no judge need compare them.
@@ -78,7 +77,6 @@ def _json(text: str) -> str | None:
 
 # Otherwise a judge compares them.
 
-logger = logging.getLogger("litellm_messplus")
 
 SOURCE = "parity"
 MOST_BIAS = 0.3

@@ -8,7 +8,6 @@ serves, as it can take the most.
 
 import asyncio
 import json
-import logging
 import marshal
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -19,7 +18,7 @@ import litellm
 
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.routing.held import FAILED, Answer, all_of, fits, passing
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.serving.deployments.capabilities import (
     KEYS,
     REFUSALS,
@@ -54,8 +53,6 @@ from litellm_messplus.serving.surfaces.requirements import (
     read_requirements,
 )
 from litellm_messplus.settings.zoo import Zoo
-
-logger = logging.getLogger("litellm_messplus")
 
 TOKENS_BESIDE = 64
 """Most tokens of a message in addition to its words: role, name, ids of tool calls."""

@@ -1,11 +1,11 @@
 """Candidate, price and energy source of each deployment, by LiteLLM's id."""
 
-import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from litellm_messplus.costs.price import Price, average
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
@@ -30,9 +30,6 @@ from litellm_messplus.serving.surfaces.parameters import PARAMETERS, Effort, eff
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.settings.zoo import FEWEST, Zoo, most_expensive
 from litellm_messplus.switching.modes import LITELLM
-
-logger = logging.getLogger("litellm_messplus")
-
 
 REMEMBERED = 4096
 """Newest deployments of a zoo that are remembered: late log events name some that are gone."""
