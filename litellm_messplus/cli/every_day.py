@@ -82,17 +82,13 @@ def _asked(url: str, key: str | None, route: str, read: Callable[[Any], T], **gi
 
 
 def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool) -> None:
-    from litellm_messplus.runtime.terminal import show
     from litellm_messplus.status.learned import Learned, learned_of, render_learned
 
     if url is None:
         found = asyncio.run(learned_of(place))
     else:
         found = _asked(url, key, "learned", Learned.of)
-    if as_json:
-        print(json.dumps(found.as_dict()))
-    else:
-        show(render_learned(found))
+    options.show(found, render_learned(found), as_json=as_json)
 
 
 def _print(found: "Status", *, full: bool) -> None:
@@ -167,7 +163,6 @@ def explain(
     from litellm_messplus.inspecting.explain import explain as explained
     from litellm_messplus.inspecting.logged import logged_in
     from litellm_messplus.inspecting.render import render_explanation
-    from litellm_messplus.runtime.terminal import show
 
     place = options.history(database, url)
     if not given.strip():
@@ -176,10 +171,7 @@ def explain(
         found = explained(logged_by(url, key or options.find(), given))
     else:
         found = explained(asyncio.run(logged_in(place, given)))
-    if as_json:
-        print(json.dumps(found.as_dict()))
-    else:
-        show(render_explanation(found))
+    options.show(found, render_explanation(found), as_json=as_json)
 
 
 # `messplus certificate`: its options.

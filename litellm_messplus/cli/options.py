@@ -71,9 +71,9 @@ def without_network() -> None:
 
 def show(found: Any, *text: Any, as_json: bool) -> None:
     """Print what a command found, as JSON or as these lines and tables."""
-    from rich.console import Console
+    from litellm_messplus.runtime import terminal
 
     if as_json:
         print(json.dumps(found.as_dict()))
     else:
-        Console(highlight=False).print(*text, sep="\n")
+        terminal.show(*text)

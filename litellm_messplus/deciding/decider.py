@@ -73,7 +73,8 @@ class Engine:
         self._decides = decides
         self.zoo = zoo
         self._configured = zoo
-        self._prices: dict[str, Price] = {}
+        self.prices_now: Mapping[str, Price] = {}
+        """The prices last passed to ``reprice``, also of candidates that are not known yet."""
         self.encoder = encoder
         self._seed = seed
         self.deciders = 1
@@ -105,14 +106,9 @@ class Engine:
 
     def reprice(self, prices: Mapping[str, Price]) -> None:
         """Decide by these prices from now on, for the candidates that have one."""
-        if prices != self._prices:
-            self._prices = dict(prices)
+        if prices != self.prices_now:
+            self.prices_now = dict(prices)
             self._see_zoo()
-
-    @property
-    def prices_now(self) -> Mapping[str, Price]:
-        """The prices last passed to ``reprice``, also of candidates that are not known yet."""
-        return self._prices
 
     @property
     def logged_prices(self) -> Mapping[str, Price]:
@@ -341,7 +337,7 @@ class Engine:
     def _see_zoo(self) -> None:
         """Update the zoo with the current candidates and prices."""
         catalog, known = self.state.catalog, self.state.candidates
-        prices = {**self._configured.prices, **catalog.prices, **self._prices}
+        prices = {**self._configured.prices, **catalog.prices, **self.prices_now}
         self.zoo = self._configured.live(
             {name: prices[name] for name in known}, catalog.absent, catalog.anchor
         )

@@ -12,6 +12,7 @@ a model's chance moves by a part of the surprise of the first one's answer, lear
 import math
 from collections.abc import Mapping
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -212,7 +213,7 @@ class AnswerHeads:
         models = len(self.own) + 1
         grown = AnswerHeads(models)
         for name in _ARRAYS:
-            new, old = _get(grown, name), _get(self, name)
+            new, old = map(attrgetter(name), (grown, self))
             new[tuple(slice(size) for size in old.shape)] = old
             _set(self, name, new)
         self.own.append(Belief(WIDTH, OWN))
@@ -226,7 +227,7 @@ class AnswerHeads:
         """Forget a model; those after it move up."""
         del self.own[model]
         for name in _ARRAYS:
-            kept = np.delete(_get(self, name), model, axis=0)
+            kept = np.delete(attrgetter(name)(self), model, axis=0)
             _set(self, name, np.delete(kept, model, axis=1) if name in _SQUARE else kept)
         scores, likeness = (np.delete(each, model, axis=0) for each in self.spread[:2])
         likeness = np.delete(likeness, model, axis=1)
@@ -256,7 +257,7 @@ class AnswerHeads:
         self._load_others(_VIEW, arrays)
 
     def _others(self, names: tuple[str, ...]) -> Arrays:
-        found = {f"answer_{name}": _get(self, name) for name in names}
+        found = {f"answer_{name}": attrgetter(name)(self) for name in names}
         spread = {f"answer_{name}": array for name, array in self.spread._asdict().items()}
         return {**found, **spread, "answer_losses": self.trust.losses, "answer_missed": self.missed}
 
@@ -315,12 +316,6 @@ def moved(
 _VIEW = ("usual.lines", "usual.variance", "usual.ramps")
 _SQUARE = ("pairs",)
 _ARRAYS = (*_VIEW, "usual.moments", "usual.sums", "usual.counts", "recent", "read", *_SQUARE)
-
-
-def _get(heads: AnswerHeads, name: str) -> NDArray[Any]:
-    owner, _, field = name.rpartition(".")
-    found: NDArray[Any] = getattr(heads.usual if owner else heads, field)
-    return found
 
 
 def _set(heads: AnswerHeads, name: str, array: NDArray[Any]) -> None:

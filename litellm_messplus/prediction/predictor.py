@@ -270,7 +270,8 @@ class Predictor:
     def arrays(self) -> Arrays:
         """Return everything learned; loading it continues exactly."""
         marks = np.array(list(self._marks.values())).reshape(-1, 2)
-        return {"marks": marks, **self._rates(), **self._heads(), **self.recent.arrays()}
+        heads = {**self.heads.arrays(), **self.answers.arrays()}
+        return {"marks": marks, **self._rates(), **heads, **self.recent.arrays()}
 
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Load the ``plain`` and ``arrays`` of a predictor of the same candidates."""
@@ -302,9 +303,6 @@ class Predictor:
         self.recent.load_view(plain["recent"], arrays)
         self._refresh()
         self._rebase()
-
-    def _heads(self) -> Arrays:
-        return {**self.heads.arrays(), **self.answers.arrays()}
 
     def _rates(self) -> Arrays:
         means = [[each.weight, each.total, each.faded, each.restarted] for each in self.means]

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from subprocess import Popen
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -79,7 +79,8 @@ async def open_database(
     database = create_engine(settings.database)
     try:
         with explained(database):
-            await _reach(database)
+            async with asyncio.timeout(CONNECT_SECONDS), database.connect():
+                pass
             await migrate(database)
             await save_rules(
                 database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
@@ -129,11 +130,6 @@ async def _mend(database: AsyncEngine) -> None:
             "back in part?): it is moved up to them; `messplus verify` says whether more is wrong",
             behind,
         )
-
-
-async def _reach(database: AsyncEngine) -> None:
-    async with asyncio.timeout(CONNECT_SECONDS), database.connect():
-        pass
 
 
 # A start while the database is away: LiteLLM serves as without the plugin until it is reachable.
@@ -280,9 +276,6 @@ def freeze_startup_objects() -> None:
         gc.set_threshold(YOUNG, middle, old)
 
 
-T = TypeVar("T")
-
-
 def start(launched: Popen[bytes] | None) -> MessplusPlugin:
     """Build the plugin for the running proxy; end the process with the reason if the configuration
     cannot be honoured. ``launched`` is the learner's process, if it is loading already."""
@@ -367,13 +360,10 @@ def _restored(
     keeper: Keeper | None,
 ) -> Opened | None:
     """Open the database; None if it does not answer now, since it may come back."""
+    opening = open_database(settings, engines, modes, keeper)
     try:
-        return _run_in_thread(open_database(settings, engines, modes, keeper))
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            return pool.submit(asyncio.run, opening).result()
     except DatabaseAwayError as error:
         logger.warning("starting without the database, which is tried again: %s", error)
         return None
-
-
-def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, work).result()

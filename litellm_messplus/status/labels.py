@@ -108,7 +108,8 @@ Sources = tuple[Given, ...]
 
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
     """Read the sources over the requests of a window; the strongest kind first."""
-    counting = {tuple(row[:3]): row[3] for row in await _ask(connection, _counting(), start)}
+    counted = _on_served(verdicts, func.count(), by=(verdicts.c.source,))
+    counting = {tuple(row[:3]): row[3] for row in await _ask(connection, counted, start)}
     return _by_level(
         (*row, counting.get((row.zoo, row.service_level, row.source), 0))
         for row in await _ask(connection, _given(), start)
@@ -160,10 +161,6 @@ def _given() -> Select[Any]:
     found = CURRENT.c
     sums = (func.count(), func.sum(found.value), func.sum(found.value * found.value))
     return _on_served(CURRENT, *sums, by=(found.kind, found.source))
-
-
-def _counting() -> Select[Any]:
-    return _on_served(verdicts, func.count(), by=(verdicts.c.source,))
 
 
 def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:

@@ -63,10 +63,6 @@ class Archive:
         sort as the log."""
         return self._folder / table.name / f"{part.upto:012d}.parquet"
 
-    def has(self, table: Table, part: Part) -> bool:
-        """Tell whether the file exists, and so is complete."""
-        return self.path(table, part).is_file()
-
     def write(self, table: Table, part: Part, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the file under a temporary name, and flush it to disk."""
         unfinished = self._unfinished(table, part)

@@ -3,7 +3,7 @@ and else which one a judge prefers."""
 
 import json
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,9 @@ def are_same(first: Answer, second: Answer) -> bool:
     arguments. Answers with other parts are never the same."""
     if first.others or second.others or (first.refusal is None) != (second.refusal is None):
         return False
-    return _same_calls(first.tool_calls, second.tool_calls) and _same_text(first.text, second.text)
+    if [*map(_call, first.tool_calls)] != [*map(_call, second.tool_calls)]:
+        return False
+    return _same_text(first.text, second.text)
 
 
 def normalised(text: str) -> str:
@@ -51,10 +53,6 @@ def _same_text(first: str, second: str) -> bool:
         return True
     found = _json(first)
     return found is not None and found == _json(second)
-
-
-def _same_calls(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> bool:
-    return [_call(call) for call in first] == [_call(call) for call in second]
 
 
 def _call(call: ToolCall) -> tuple[str, str]:
