@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -34,22 +35,19 @@ DISTRIBUTED = "distribution."
 """Prefix of the names of the histograms' bucket counts; saved like the encoder's."""
 
 
+@dataclass(eq=False, repr=False)
 class SharedCounters:
     """The shared counters, one instance per worker; ``measured`` returns the encoder's counts since
     the start, by name, and ``distributed`` those of the buckets. ``is_failing`` if the last try to
     save the counts failed."""
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        counters: Counters,
-        measured: Callable[[], Mapping[str, float]],
-        distributed: Callable[[], Mapping[str, float]] = dict,
-    ) -> None:
-        self._counters = counters
-        self._measured = measured
-        self._distributed = distributed
-        self._row = WorkerCounters(database, new_id())
+    database: AsyncEngine
+    counters: Counters
+    measured: Callable[[], Mapping[str, float]]
+    distributed: Callable[[], Mapping[str, float]] = dict
+
+    def __post_init__(self) -> None:
+        self._row = WorkerCounters(self.database, new_id())
         self._turn = asyncio.Lock()
         self.is_started = False
         self.is_failing = False
@@ -82,7 +80,7 @@ class SharedCounters:
             async with asyncio.timeout(ANSWER_SECONDS), self._turn:
                 await self._row.end(self._counts(), datetime.now(UTC))
         except Exception:  # the others do it once this worker is silent
-            self._counters.failure("counters_unsaved", "the counters were not saved at the stop")
+            self.counters.failure("counters_unsaved", "the counters were not saved at the stop")
 
     async def sums(self) -> Sums:
         """Return the sums over all workers, with the current counts of this one."""
@@ -92,13 +90,13 @@ class SharedCounters:
                     return await self._exchange()
             except Exception:
                 self.is_failing = True
-                self._counters.failure("counters_unsaved", "other workers' counters were not read")
+                self.counters.failure("counters_unsaved", "other workers' counters were not read")
         counts = self._counts()
         return Sums(_sum(self._others.everyone, counts), _sum(self._others.running, counts))
 
     def _is_due(self) -> bool:
         is_silent = time.monotonic() - self._saved_at >= SIGN_OF_LIFE_SECONDS
-        return is_silent or self._counters.as_dict() != counters_of(self._saved)
+        return is_silent or self.counters.as_dict() != counters_of(self._saved)
 
     async def _exchange(self) -> Sums:
         async with self._turn:
@@ -110,9 +108,9 @@ class SharedCounters:
             return sums
 
     def _counts(self) -> Counts:
-        measured = {f"{MEASURED}{name}": value for name, value in self._measured().items()}
-        distributed = {f"{DISTRIBUTED}{name}": count for name, count in self._distributed().items()}
-        return {**self._counters.as_dict(), **measured, **distributed}
+        measured = {f"{MEASURED}{name}": value for name, value in self.measured().items()}
+        distributed = {f"{DISTRIBUTED}{name}": count for name, count in self.distributed().items()}
+        return {**self.counters.as_dict(), **measured, **distributed}
 
 
 def counters_of(counts: Counts) -> dict[str, int]:

@@ -8,6 +8,7 @@ those sent while a connection is lost are lost too.
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Text, cast, func
@@ -40,23 +41,19 @@ class NoNoticeError(Exception):
     """The connection is open, but no notice arrives on it."""
 
 
+@dataclass(eq=False, repr=False)
 class LogNotices:
     """The notices of a database, received on a dedicated connection. ``told`` is called with the
     number in each, on the log's ``channel`` the position of its end, also after this process's own
     records; ``lost`` with the error, when notices stop."""
 
-    def __init__(
-        self,
-        database: AsyncEngine,
-        told: Callable[[int], None],
-        lost: Callable[[Exception], None],
-        channel: str = CHANNEL,
-    ) -> None:
-        self._channel = channel
+    database: AsyncEngine
+    told: Callable[[int], None]
+    lost: Callable[[Exception], None]
+    channel: str = CHANNEL
+
+    def __post_init__(self) -> None:
         self.is_listening = False
-        self._url = database.url
-        self._told = told
-        self._lost = lost
         self._heard = asyncio.Event()
 
     async def run(self) -> None:
@@ -69,20 +66,20 @@ class LogNotices:
                 if self.is_listening:
                     wait = RETRY_SECONDS
                 self.is_listening = False
-                self._lost(error)
+                self.lost(error)
             await asyncio.sleep(wait)
             wait = min(2.0 * wait, LONGEST_RETRY_SECONDS)
 
     async def _listen(self) -> None:
         """Listen while notices arrive. Raises the error that ended it."""
-        engine = create_async_engine(self._url, poolclass=NullPool, connect_args=NAMED)
+        engine = create_async_engine(self.database.url, poolclass=NullPool, connect_args=NAMED)
         ended = asyncio.Event()
         async with asyncio.timeout(ANSWER_SECONDS):
             connection = await engine.connect()
         try:
             driver: Any = (await connection.get_raw_connection()).driver_connection
             driver.add_termination_listener(lambda _: ended.set())
-            await driver.add_listener(self._channel, self._hear)
+            await driver.add_listener(self.channel, self._hear)
             while not ended.is_set():
                 await self._check(driver)
                 self.is_listening = True
@@ -97,7 +94,7 @@ class LogNotices:
         """Have a notice sent, of the log's end, which makes up for those sent before this
         listened."""
         self._heard.clear()
-        say = SAY_THE_HEAD.format(channel=self._channel)
+        say = SAY_THE_HEAD.format(channel=self.channel)
         await driver.execute(say, timeout=ANSWER_SECONDS)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -110,7 +107,7 @@ class LogNotices:
 
     def _hear(self, connection: Any, process: int, channel: str, said: str) -> None:
         self._heard.set()
-        self._told(int(said))
+        self.told(int(said))
 
 
 # When to read the log.
