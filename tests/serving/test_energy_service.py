@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.energy.follow import MeasuredCall
+from litellm_messplus.energy.follow import Call, MeasuredCall
 from litellm_messplus.energy.measure import Idle
 from litellm_messplus.energy.meter import Meter
 from litellm_messplus.journal import Journal
@@ -46,7 +46,7 @@ class FakeFollower:
         counters: Counters,
     ) -> None:
         self.meter, self.idle, self.measured = meter, idle, measured
-        self.calls: list[tuple[str, str, float, float, float]] = []
+        self.calls: list[Call] = []
         self.corrections: dict[str, float] = {}
         self.is_running = False
         self.made.append(self)
@@ -58,8 +58,8 @@ class FakeFollower:
         finally:
             self.is_running = False
 
-    def ended(self, *told: Any) -> None:
-        self.calls.append(cast(Any, told))
+    def ended(self, call: Call) -> None:
+        self.calls.append(call)
 
     def correction(self, deployment_id: str) -> float:
         return self.corrections.get(deployment_id, 1.0)
@@ -127,7 +127,10 @@ async def test_deployments_on_the_same_sensors_share_one_follower(
         told.service.ended("zoo", ended(deployment))
     await asyncio.sleep(0)
 
-    assert [[each[1] for each in follower.calls] for follower in followers] == [["a", "b"], ["c"]]
+    assert [[each.deployment_id for each in follower.calls] for follower in followers] == [
+        ["a", "b"],
+        ["c"],
+    ]
     assert all(follower.is_running for follower in followers)
     assert {follower.idle for follower in followers} == {Idle(50.0, 1.0)}
     await told.service.close()
@@ -145,7 +148,7 @@ async def test_a_call_is_told_with_its_times_and_the_profiles_own_estimate(
     told.service.ended("zoo", record)
 
     end = record.ended_at.timestamp()
-    assert followers[0].calls == [(record.call_id, "a", end - 2.0, end, ESTIMATED)]
+    assert followers[0].calls == [Call(record.call_id, "a", end - 2.0, end, ESTIMATED)]
     await told.service.close()
 
 
@@ -246,7 +249,7 @@ async def test_a_deployment_that_comes_later_is_followed_from_its_first_call(
 
     told.service.ended("zoo", ended("e"))
 
-    assert [each[1] for each in followers[2].calls] == ["e"]
+    assert [each.deployment_id for each in followers[2].calls] == ["e"]
     assert followers[2].meter.source == "zeusd at gpu-2:4938"
     await told.service.close()
 
@@ -266,7 +269,7 @@ async def test_calls_of_other_workers_take_their_share_and_are_theirs_to_log(
     await told.service.hear_of_others()
 
     end = others.ended_at.timestamp()
-    assert followers[0].calls[1:] == [(OTHERS, "b", end - 2.0, end, ESTIMATED)]
+    assert followers[0].calls[1:] == [Call(OTHERS, "b", end - 2.0, end, ESTIMATED)]
     followers[0].measured(MeasuredCall(OTHERS, "b", 300.0))
     assert told.log == []
     await told.service.close()
@@ -282,7 +285,7 @@ async def test_a_fallback_from_another_zoo_takes_its_share_and_is_not_logged_in_
     told.service.ended("elsewhere", fallback)
 
     end = fallback.ended_at.timestamp()
-    assert followers[0].calls == [(OTHERS, "a", end - 2.0, end, ESTIMATED)]
+    assert followers[0].calls == [Call(OTHERS, "a", end - 2.0, end, ESTIMATED)]
     assert told.engine.price_factors == {}
     await told.service.close()
 
