@@ -158,7 +158,7 @@ def _add_signing_in(
     @router.post("/codes", dependencies=[Depends(administrator)])
     async def make_code() -> JSONResponse:
         """Make a code that opens the page once; needs an administrator's key."""
-        code = await sign_ins.new_code()
+        code = await sign_ins.new(Kind.CODE)
         return _json({"code": code, "seconds": LASTS[Kind.CODE].total_seconds()})
 
     @router.post("/session", dependencies=[Depends(limited)])
@@ -172,7 +172,7 @@ def _add_signing_in(
     @router.post("/session/key", dependencies=[Depends(administrator)])
     async def sign_in_by_key(request: Request) -> Response:
         """Open a session for a key, so that the browser need not keep it."""
-        session = await sign_ins.new_session()
+        session = await sign_ins.new(Kind.SESSION)
         return _signed_in(session, request)
 
     @router.delete("/session", dependencies=[Depends(own)])

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 
 from sqlalchemy import delete, insert, select
@@ -31,24 +32,28 @@ MOST = {Kind.CODE: 20, Kind.SESSION: 200}
 """Most tokens of each kind; beyond that, the oldest are deleted."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SignIns:
     """The sign-ins of one database, for all workers on it."""
 
-    def __init__(self, database: AsyncEngine, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self, database: AsyncEngine, clock: Callable[[], datetime] = partial(datetime.now, UTC)
+    ) -> None:
         self._database = database
         self._clock = clock
 
-    async def new_code(self) -> str:
-        """Create a short-lived code that opens one session."""
-        return await self._new(Kind.CODE)
-
-    async def new_session(self) -> str:
-        """Open a session for a client that has shown a key."""
-        return await self._new(Kind.SESSION)
+    async def new(self, kind: Kind) -> str:
+        """Create a short-lived code that opens one session, or a session for a client that has
+        shown a key."""
+        token = secrets.token_urlsafe(BYTES)
+        row = {
+            "token_hash": _hash(token),
+            "kind": kind.value,
+            "expires_at": self._clock() + LASTS[kind],
+        }
+        async with self._database.begin() as connection:
+            await self._forget(connection, kind)
+            await connection.execute(insert(page_sign_ins), row)
+        return token
 
     async def redeem(self, code: str) -> str | None:
         """Open a session for a code, which is then used up; None if the code is invalid.
@@ -64,7 +69,7 @@ class SignIns:
             )
             if used.rowcount != 1:  # another request was faster
                 return None
-        return await self.new_session()
+        return await self.new(Kind.SESSION)
 
     async def is_open(self, session: str) -> bool:
         """Tell whether the session exists and has not ended."""
@@ -86,18 +91,6 @@ class SignIns:
         )
         async with self._database.connect() as connection:
             return (await connection.execute(query)).first() is not None
-
-    async def _new(self, kind: Kind) -> str:
-        token = secrets.token_urlsafe(BYTES)
-        row = {
-            "token_hash": _hash(token),
-            "kind": kind.value,
-            "expires_at": self._clock() + LASTS[kind],
-        }
-        async with self._database.begin() as connection:
-            await self._forget(connection, kind)
-            await connection.execute(insert(page_sign_ins), row)
-        return token
 
     async def _forget(self, connection: AsyncConnection, kind: Kind) -> None:
         """Delete expired tokens, and the oldest if there is no room for one more."""

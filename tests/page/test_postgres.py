@@ -11,7 +11,7 @@ import pytest
 
 from litellm_messplus.inspecting.listing import Given, Wanted, list_requests
 from litellm_messplus.page.charts import plain, read_label_costs, read_newest, read_points, span_of
-from litellm_messplus.page.sign_ins import SignIns
+from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import ZOO, fill
 from tests.support import postgres
@@ -40,7 +40,7 @@ async def told(url: str) -> dict[str, Any]:
         found["labels"] = await read_label_costs(connection, ZOO, span_of(30, UNTIL))
         found["listed"] = (await list_requests(connection, wanted))["requests"]
     sign_ins = SignIns(database)
-    session = await sign_ins.redeem(await sign_ins.new_code())
+    session = await sign_ins.redeem(await sign_ins.new(Kind.CODE))
     assert session is not None
     found["is open"] = await sign_ins.is_open(session)
     await database.dispose()

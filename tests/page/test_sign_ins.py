@@ -50,7 +50,7 @@ async def kept(database: AsyncEngine) -> list[tuple[str, str]]:
 
 
 async def test_a_code_opens_one_session(sign_ins: SignIns) -> None:
-    code = await sign_ins.new_code()
+    code = await sign_ins.new(Kind.CODE)
     session = await sign_ins.redeem(code)
 
     assert session is not None
@@ -59,7 +59,7 @@ async def test_a_code_opens_one_session(sign_ins: SignIns) -> None:
 
 
 async def test_of_two_who_use_a_code_at_once_one_gets_in(sign_ins: SignIns) -> None:
-    code = await sign_ins.new_code()
+    code = await sign_ins.new(Kind.CODE)
     sessions = await asyncio.gather(*(sign_ins.redeem(code) for _ in range(4)))
 
     assert len([session for session in sessions if session is not None]) == 1
@@ -78,13 +78,13 @@ async def test_a_guess_opens_nothing_and_takes_no_lock(
 
 
 async def test_a_code_is_no_session_and_a_session_no_code(sign_ins: SignIns) -> None:
-    assert not await sign_ins.is_open(await sign_ins.new_code())
-    assert await sign_ins.redeem(await sign_ins.new_session()) is None
+    assert not await sign_ins.is_open(await sign_ins.new(Kind.CODE))
+    assert await sign_ins.redeem(await sign_ins.new(Kind.SESSION)) is None
 
 
 @pytest.mark.parametrize("kind", Kind)
 async def test_both_expire(sign_ins: SignIns, clock: Clock, kind: Kind) -> None:
-    code, session = await sign_ins.new_code(), await sign_ins.new_session()
+    code, session = await sign_ins.new(Kind.CODE), await sign_ins.new(Kind.SESSION)
     clock.now += LASTS[kind]
 
     if kind is Kind.CODE:
@@ -94,7 +94,7 @@ async def test_both_expire(sign_ins: SignIns, clock: Clock, kind: Kind) -> None:
 
 
 async def test_signing_out_ends_the_session(sign_ins: SignIns) -> None:
-    session, other = await sign_ins.new_session(), await sign_ins.new_session()
+    session, other = await sign_ins.new(Kind.SESSION), await sign_ins.new(Kind.SESSION)
     await sign_ins.end(session)
     await sign_ins.end("nobody's")
 
@@ -103,7 +103,7 @@ async def test_signing_out_ends_the_session(sign_ins: SignIns) -> None:
 
 
 async def test_neither_stands_in_the_database(sign_ins: SignIns, empty: AsyncEngine) -> None:
-    code, session = await sign_ins.new_code(), await sign_ins.new_session()
+    code, session = await sign_ins.new(Kind.CODE), await sign_ins.new(Kind.SESSION)
 
     text = str(await kept(empty))
     assert code not in text
@@ -114,7 +114,7 @@ async def test_of_too_many_the_oldest_go(
     sign_ins: SignIns, empty: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MOST, Kind.SESSION, 3)
-    sessions = [await sign_ins.new_session() for _ in range(5)]
+    sessions = [await sign_ins.new(Kind.SESSION) for _ in range(5)]
 
     assert [await sign_ins.is_open(session) for session in sessions] == [False, False, *[True] * 3]
     assert len(await kept(empty)) == 3
@@ -123,8 +123,8 @@ async def test_of_too_many_the_oldest_go(
 async def test_what_has_expired_is_forgotten(
     sign_ins: SignIns, empty: AsyncEngine, clock: Clock
 ) -> None:
-    await sign_ins.new_code()
+    await sign_ins.new(Kind.CODE)
     clock.now += LASTS[Kind.CODE]
-    await sign_ins.new_session()
+    await sign_ins.new(Kind.SESSION)
 
     assert [kind for _, kind in await kept(empty)] == ["session"]
