@@ -13,7 +13,7 @@ forecast uses only the labels that had arrived.
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -84,8 +84,8 @@ class Held:
         """Return it for JSON."""
         return {
             "is_inside": self.is_inside,
-            "forecast": self.forecast.as_dict(),
-            "happened": self.happened.as_dict(),
+            "forecast": asdict(self.forecast),
+            "happened": asdict(self.happened),
         }
 
 

@@ -26,7 +26,6 @@ from litellm_messplus.records import (
 )
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 from litellm_messplus.serving.before import shadow_level
-from litellm_messplus.serving.modes import observed_log
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
@@ -86,7 +85,7 @@ class SwitchedZoo:
 
     def _log(self) -> ObservedLog:
         zoo = self._engine.zoo
-        return observed_log(self._database, zoo.name, zoo.settings)
+        return ObservedLog(self._database, zoo.name, zoo.settings.streams)
 
     async def _serve(self, requests: int, arm: Arm) -> None:
         for _ in range(0, requests, AT_ONCE):

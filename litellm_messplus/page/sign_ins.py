@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from hashlib import sha256
 
 from sqlalchemy import delete, insert, select
@@ -32,12 +31,14 @@ MOST = {Kind.CODE: 20, Kind.SESSION: 200}
 """Most tokens of each kind; beyond that, the oldest are deleted."""
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class SignIns:
     """The sign-ins of one database, for all workers on it."""
 
-    def __init__(
-        self, database: AsyncEngine, clock: Callable[[], datetime] = partial(datetime.now, UTC)
-    ) -> None:
+    def __init__(self, database: AsyncEngine, clock: Callable[[], datetime] = _now) -> None:
         self._database = database
         self._clock = clock
 

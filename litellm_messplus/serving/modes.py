@@ -4,7 +4,7 @@ to watching if the promise or the service suffers."""
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -83,19 +83,11 @@ class Told:
 NOTHING_TOLD = Told()
 
 
-def observed_log(database: AsyncEngine, zoo: str, settings: ZooSettings) -> ObservedLog:
-    """Return a reader of the newest requests of a zoo."""
-    return ObservedLog(database, zoo, settings.streams)
-
-
 async def told(log: ObservedLog, since: datetime | None) -> Told:
     """Read the forecast and the outcome since a change. Raises SQLAlchemyError."""
     found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
     happened = await log.happened(since)
-    return Told(
-        found.as_dict() if found.requests else None,
-        happened.as_dict() if happened.requests else None,
-    )
+    return Told(*(asdict(each) if each.requests else None for each in (found, happened)))
 
 
 async def told_if_possible(
@@ -126,7 +118,7 @@ async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
         is_new = wanted.mode is not Mode.ON if row is None else was != wanted.fingerprint
         if is_new:
             reason = "as configured" if row is None else "the configuration has changed"
-            log = observed_log(database, zoo, modes.settings[zoo])
+            log = ObservedLog(database, zoo, modes.settings[zoo].streams)
             told = await told_if_possible(log, None if row is None else row.at, logger.exception)
             await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason, told))
     modes.learn(await zoo_modes.newest(database))
@@ -242,7 +234,7 @@ class WayBack:
         return await asyncio.to_thread(reason_to_return, served)
 
     def _log(self, zoo: str) -> ObservedLog:
-        return observed_log(self.database, zoo, self.engines[zoo].zoo.settings)
+        return ObservedLog(self.database, zoo, self.engines[zoo].zoo.settings.streams)
 
     def _since(self, zoo: str) -> datetime | None:
         row = self.modes.rows.get(zoo)

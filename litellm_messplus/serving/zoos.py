@@ -15,12 +15,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.deployments.deployment import befores
 from litellm_messplus.serving.http import refusals
-from litellm_messplus.serving.modes import (
-    LiveModes,
-    ModeChanges,
-    observed_log,
-    told,
-)
+from litellm_messplus.serving.modes import LiveModes, ModeChanges, told
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
 from litellm_messplus.store import zoo_modes
@@ -156,7 +151,7 @@ class ZooDesk:
             raise HTTPException(404, f"no zoo '{zoo}'; there are: {', '.join(self.names())}")
 
     def _log(self, zoo: str) -> ObservedLog:
-        return observed_log(self.database, zoo, self.engines[zoo].zoo.settings)
+        return ObservedLog(self.database, zoo, self.engines[zoo].zoo.settings.streams)
 
 
 def _now(mode: ZooMode, row: ModeRow | None) -> dict[str, Any]:

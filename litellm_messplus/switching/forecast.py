@@ -11,7 +11,7 @@ ones stand for the rest of the same stratum.
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import NormalDist, fmean, pvariance
 from typing import Any
 
@@ -92,16 +92,12 @@ class Forecast:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Forecast":
-        """Rebuild the forecast from the result of ``as_dict``."""
+        """Rebuild the forecast from its fields, as JSON."""
         ranges = {
             name: None if plain.get(name) is None else Range(**plain[name])
             for name in ("satisfaction", "cost", "would_have_saved")
         }
         return cls(plain["requests"], plain["called"], **ranges)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +109,6 @@ class Happened:
     answered: int
     satisfaction: float | None
     cost: float | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)
 
 
 # The cost of luck. The queue makes up for bad luck, so it shows in the cost and not in the rate: a

@@ -1,6 +1,6 @@
 """The status says how far a zoo is switched on, and what routing would come to."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -95,9 +95,9 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
     switched = found.switches[0].switched
     assert switched is not None
     assert switched.forecast is not None
-    assert switched.forecast.as_dict() == told
+    assert asdict(switched.forecast) == told
     assert switched.happened is not None
-    assert switched.happened.as_dict() == came
+    assert asdict(switched.happened) == came
     assert Status.of(found.as_dict()) == found
     assert list(switch_lines(found.switches))[1] == (
         "zoo: on was forecast at 81.0 % (78.0 to 84.0 %) satisfied, 0.2 (0.1 to 0.3) a request; "

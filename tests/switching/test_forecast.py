@@ -1,6 +1,6 @@
 """The forecast is right where predictions are wrong, and wide where little is known."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 
 import pytest
@@ -78,7 +78,7 @@ def test_nothing_is_forecast_of_a_stratum_that_was_never_seen() -> None:
     assert found.satisfaction is None
     assert found.cost is None
     assert found.requests == 1000
-    assert forecast([]).as_dict() == {
+    assert asdict(forecast([])) == {
         "requests": 0,
         "called": 0,
         "satisfaction": None,
