@@ -205,14 +205,7 @@ def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
 
 
 def _labels(settings: ZooSettings) -> list[str]:
-    labels, found = settings.labels, ["feedback"]
-    checks = labels.checks
-    found += [
-        f"check:{name}"
-        for name in ("complete", "json_schema", "reference")
-        if getattr(checks, name)
-    ]
-    found += [f"check:{name}" for name in checks.callables]
+    found = ["feedback", *settings.labels.checks.sources]
     if (buying := settings.buy_labels) is not None:
         found.append(f"{buying.how}:{buying.judge or 'largest'}")
     return found

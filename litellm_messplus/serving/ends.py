@@ -4,7 +4,7 @@ Every call goes to one sink: the one that the user saw and the unseen ones in pa
 answered or failed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -153,6 +153,10 @@ class CallSink:
         return None
 
 
+TOKENS = [f"{kind}_tokens" for kind in ("prompt", "completion", "cached", "written", "reasoning")]
+"""The numbers of tokens that a call is logged with."""
+
+
 def call_record(
     record: RequestRecord,
     end: CallEnd,
@@ -167,7 +171,6 @@ def call_record(
     if said is not None:
         served = Served(author.candidate, author.deployment_id, price_factor)
         metered = meter.read(record, served, said.reading)
-    usage = metered.usage
     is_cache_hit = said is not None and said.is_cache_hit
     return CallRecord(
         call_id=end.call_id,
@@ -175,15 +178,9 @@ def call_record(
         ended_at=end.ended_at,
         role=end.role,
         status=CallStatus.FAILURE if said is None else CallStatus.SUCCESS,
-        candidate=author.candidate,
-        deployment_id=author.deployment_id,
-        model=author.model,
+        **asdict(author),
         response_id=None if said is None else said.response_id,
-        prompt_tokens=usage.prompt_tokens if usage else None,
-        completion_tokens=usage.completion_tokens if usage else None,
-        cached_tokens=usage.cached_tokens if usage else None,
-        written_tokens=usage.written_tokens if usage else None,
-        reasoning_tokens=usage.reasoning_tokens if usage else None,
+        **{name: getattr(metered.usage, name, None) for name in TOKENS},
         cost=0.0 if is_cache_hit else metered.cost,
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
         seconds=end.seconds,

@@ -59,26 +59,16 @@ class OwnCall:
         reading = ReportedCall(
             surface.used(response), surface.text(response), hidden.get("response_cost"), seconds
         )
-        return CallEnd(
-            call_id=self.call_id,
-            role=self.role,
-            author=Author(self.candidate, hidden.get("model_id"), self.candidate),
-            ended_at=datetime.now(UTC),
-            seconds=seconds,
-            said=Said(response, answers.response_id(response), reading),
-        )
+        said = Said(response, answers.response_id(response), reading)
+        return self._end(seconds, hidden.get("model_id"), said=said)
 
     def failed(self, error: Exception, seconds: float) -> CallEnd:
         """Build its end without one."""
-        return CallEnd(
-            call_id=self.call_id,
-            role=self.role,
-            author=Author(self.candidate, None, self.candidate),
-            ended_at=datetime.now(UTC),
-            seconds=seconds,
-            error=error,
-            failure=who_failed(error),
-        )
+        return self._end(seconds, None, error=error, failure=who_failed(error))
+
+    def _end(self, seconds: float, deployment: str | None, **outcome: Any) -> CallEnd:
+        author = Author(self.candidate, deployment, self.candidate)
+        return CallEnd(self.call_id, self.role, author, datetime.now(UTC), seconds, **outcome)
 
 
 async def called(call: OwnCall, arguments: Mapping[str, Any], barred: frozenset[str]) -> Any:

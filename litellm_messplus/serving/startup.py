@@ -185,7 +185,6 @@ async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened
 FORMAT = "%(asctime)s - messplus:%(levelname)s: %(message)s"
 TIME = "%H:%M:%S"
 """The time format; it and ``FORMAT`` are those of LiteLLM's own lines."""
-OWN_CHECKS = ("complete", "json_schema", "reference")
 
 
 def show_log(package: logging.Logger = logger) -> None:
@@ -237,9 +236,7 @@ def _sources(zoo: Zoo) -> Iterator[str]:
     """Yield the sources of a zoo's labels; feedback is always one."""
     labels = zoo.settings.labels
     yield "feedback"
-    own = [name for name in OWN_CHECKS if getattr(labels.checks, name)]
-    for name in (*own, *labels.checks.callables):
-        yield f"check:{name}"
+    yield from labels.checks.sources
     if labels.implicit is not None:
         yield "implicit"
     if zoo.settings.buy_labels is not None:

@@ -54,6 +54,12 @@ class ChecksSettings(Settings):
         json_schema_extra=cells(allowed="checks of your own, by name"),
     )
 
+    @property
+    def sources(self) -> list[str]:
+        """The source of the labels of each check that is on."""
+        own = [name for name in ("complete", "json_schema", "reference") if getattr(self, name)]
+        return [f"check:{name}" for name in (*own, *self.callables)]
+
 
 class BuyingSettings(Settings):
     """The model that judges answers in the background, and what that may cost."""
