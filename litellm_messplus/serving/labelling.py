@@ -127,15 +127,9 @@ class LabelWriter:
 
 def _user(request: IncomingRequest) -> str | None:
     """Return the session that the client names, else its end user; None if it names neither."""
-    metadata: Mapping[str, Any] = request.client_metadata
-    for found in (
-        session_named(metadata, request.kwargs),
-        request.kwargs.get("user"),
-        metadata.get("user_id"),
-    ):
-        if found:
-            return str(found)
-    return None
+    metadata, given = request.client_metadata, request.kwargs
+    found = session_named(metadata, given) or given.get("user") or metadata.get("user_id")
+    return str(found) if found else None
 
 
 # The configured label sources of every zoo.

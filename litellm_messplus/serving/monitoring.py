@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -147,25 +148,16 @@ class StatusWatch:
     async def read(self, window: int = WINDOW) -> Status:
         """Read the current status of every promise. Raises SQLAlchemyError if the database does not
         answer."""
-
-        async def status() -> Status:
-            return await read_status(self.database, window, self._live(), await self._running())
-
-        return await self._readings.get(("status", window), status)
+        return await self._readings.get(("status", window), partial(self._status, window))
 
     async def figures(self) -> Status:
         """Read the status without the calibration, which takes long."""
-
-        async def figures() -> Status:
-            return await read_status(
-                self.database,
-                WINDOW,
-                self._live(),
-                await self._running(),
-                with_calibration=False,
-            )
-
+        figures = partial(self._status, WINDOW, with_calibration=False)
         return await self._readings.get("figures", figures)
+
+    async def _status(self, window: int, **chosen: bool) -> Status:
+        counts = await self._running()
+        return await read_status(self.database, window, self._live(), counts, **chosen)
 
     async def learned(self) -> Learned:
         """Read what every zoo has learned from the prompts so far.

@@ -86,10 +86,7 @@ def is_huge(turns: int, characters: int) -> bool:
 
 def reason_to_return(served: Sequence[Served]) -> str | None:
     """Return the reason for which the zoo must return; None if there is none."""
-    for found in (_rate_too_low(served), _more_errors(served), _slower(served)):
-        if found is not None:
-            return found
-    return None
+    return _rate_too_low(served) or _more_errors(served) or _slower(served)
 
 
 def missed_too_often(marks: Sequence[Mark]) -> str | None:
