@@ -193,20 +193,16 @@ class Engine:
         """Return what a decision depends on in addition to the state and what is logged anyway:
         the digest of what is configured, and what differs from the usual. ``left`` is the candidate
         that the request went up from."""
-        found: dict[str, Any] = {BASIS: self.basis}
-        if question.is_alone:
-            found[ALONE] = True
-        if question.may_go_on:
-            found[GOES_ON] = True
-        if situation.is_labelled is not None:
-            found[LABELLED] = situation.is_labelled
-        if left is not None:
-            found[LEFT] = left
-        if self.price_factors:
-            found[FACTORS] = dict(self.price_factors)
-        if self.usual_parts:
-            found[USUAL_PARTS] = dict(self.usual_parts)
-        return found
+        found = {
+            BASIS: self.basis,
+            ALONE: question.is_alone or None,
+            GOES_ON: question.may_go_on or None,
+            LABELLED: situation.is_labelled,
+            LEFT: left,
+            FACTORS: dict(self.price_factors) or None,
+            USUAL_PARTS: dict(self.usual_parts) or None,
+        }
+        return {name: each for name, each in found.items() if each is not None}
 
     def checks_replaced(self, request_id: str) -> bool:
         """Tell whether a label is to be found for an answer that was replaced: its user's verdict

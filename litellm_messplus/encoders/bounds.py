@@ -62,7 +62,9 @@ class Window:
         return bounded.encode("utf-8", "replace").decode("utf-8")
 
 
-OF_256_TOKENS = Window(characters=4 * 256, head=256)
+MAX_TOKENS = 256
+"""Largest length in the paper's appendix."""
+OF_256_TOKENS = Window(characters=4 * MAX_TOKENS, head=MAX_TOKENS)
 """About 256 tokens of English, four characters each; of denser text the tokenizer keeps the end."""
 
 

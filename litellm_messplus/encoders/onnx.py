@@ -7,11 +7,15 @@ import numpy as np
 from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 
-from litellm_messplus.encoders.bounds import OF_256_TOKENS, cores_for_encoding, fingerprint
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
+from litellm_messplus.encoders.bounds import (
+    MAX_TOKENS,
+    OF_256_TOKENS,
+    cores_for_encoding,
+    fingerprint,
+)
+from litellm_messplus.prediction.encoder import FeatureRows, Features
 from litellm_messplus.runtime.errors import ConfigurationError
 
-MAX_TOKENS = 256
 _PLACES = ("model.onnx", "onnx/model.onnx")
 """Paths of the model by exporters, and by sentence-transformers on Hugging Face."""
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -27,6 +31,7 @@ class OnnxEncoder:
     """
 
     is_fast = False
+    read = staticmethod(OF_256_TOKENS.read)
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer, self._session = _load_onnx(folder)
@@ -36,9 +41,6 @@ class OnnxEncoder:
         self.dimension = len(self._features("a"))
         files = ("tokenizer.json", "model.onnx*", "onnx/model.onnx*")
         self.name = f"onnx:{folder.resolve().name}@{fingerprint(folder, files)}"
-
-    def read(self, conversation: Conversation) -> str:
-        return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
         """Encode to shape (texts, dimension), text by text: on a CPU a batch saves next to nothing,

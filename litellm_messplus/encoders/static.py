@@ -11,7 +11,7 @@ import numpy as np
 from model2vec import StaticModel
 
 from litellm_messplus.encoders.bounds import Window, fingerprint
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.prediction.encoder import FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
 WINDOW = Window(characters=2048, head=512)
@@ -26,14 +26,12 @@ class StaticEncoder:
     """
 
     is_fast = True
+    read = staticmethod(WINDOW.read)
 
     def __init__(self, folder: Path) -> None:
         self._model = _load_static(folder)
         self.dimension = self._model.dim
         self.name = f"static:{folder.resolve().name}@{fingerprint(folder, _FILES)}"
-
-    def read(self, conversation: Conversation) -> str:
-        return WINDOW.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
         """Encode to shape (texts, dimension). A text without known tokens gives the zero vector."""

@@ -13,12 +13,15 @@ import torch
 from huggingface_hub import snapshot_download
 from transformers import AutoModel, AutoTokenizer
 
-from litellm_messplus.encoders.bounds import OF_256_TOKENS, cores_for_encoding, fingerprint
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.encoders.bounds import (
+    MAX_TOKENS,
+    OF_256_TOKENS,
+    cores_for_encoding,
+    fingerprint,
+)
+from litellm_messplus.prediction.encoder import FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
-MAX_TOKENS = 256
-"""Largest length in the paper's appendix."""
 _BATCH = 32
 _FILES = ("config.json", "tokenizer.json", "model*.safetensors")
 
@@ -34,6 +37,7 @@ class TransformerEncoder:
     """
 
     is_fast = False
+    read = staticmethod(OF_256_TOKENS.read)
 
     def __init__(self, source: str) -> None:
         folder = _folder(source)
@@ -46,9 +50,6 @@ class TransformerEncoder:
         self.dimension = int(model.config.hidden_size)
         name = folder.resolve().name if Path(source).is_dir() else source.rpartition("/")[-1]
         self.name = f"{name}-mean-{self._tokens}@{fingerprint(folder, _FILES)}"
-
-    def read(self, conversation: Conversation) -> str:
-        return OF_256_TOKENS.read(conversation)
 
     def encode(self, texts: Sequence[str]) -> FeatureRows:
         """Encode to shape (texts, dimension). A text without tokens gives the zero vector."""

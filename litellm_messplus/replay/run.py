@@ -222,12 +222,7 @@ class Run:
         self.level = engine.zoo.levels[DEFAULT_LEVEL]
         self._response_bias = engine.zoo.settings.response_bias
         self.place = {name: place for place, name in enumerate(recording.models)}
-        self._read = [
-            Prompt(features, surface)
-            for features, surface in zip(
-                recording.prompts.features, recording.prompts.surfaces, strict=True
-            )
-        ]
+        self._read = [*map(Prompt, recording.prompts.features, recording.prompts.surfaces)]
         self._price = [engine.zoo.prices[model].completion for model in recording.models]
         self._prompt: list[int] = recording.prompt.tolist()
         self._cost: list[list[float]] = recording.cost.tolist()
