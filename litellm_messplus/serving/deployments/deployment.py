@@ -1,6 +1,6 @@
 """One of LiteLLM's deployments, from `model_list` or its router: its candidate, order and zoo."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -229,9 +229,8 @@ def first(deployments: Sequence[Deployment]) -> Deployment:
 
 def user_order(deployment: Deployment) -> int:
     """Return the deployment's `order` in the user's configuration, 0 if it has none."""
-    params: Mapping[str, Any] = deployment.get("litellm_params") or {}
-    info: Mapping[str, Any] = deployment.get("model_info") or {}
-    order = params.get("order") if params.get("order") is not None else info.get("order")
+    order = (deployment.get("litellm_params") or {}).get("order")
+    order = model_info(deployment).get("order") if order is None else order
     return 0 if order is None else int(order)
 
 
@@ -259,20 +258,13 @@ def members(
 ) -> list[Deployment]:
     """Find the deployments of a zoo. As in LiteLLM, a `model_name` takes precedence over a routing
     group of that name."""
-    return list(_members(zoo, settings, model_list, groups))
-
-
-def _members(
-    zoo: str, settings: ZooSettings, model_list: Sequence[Deployment], groups: Groups
-) -> Iterator[Deployment]:
+    names = member_groups(zoo, model_list, groups) or (zoo,)
     common = [each for each in model_list if not is_a_teams(each)]
-    is_a_name = any(each.get("model_name") == zoo for each in common)
-    names = (zoo,) if is_a_name else groups.get(zoo, ())
-    yield from (each for each in common if each.get("model_name") in names)
+    found = [each for each in common if each.get("model_name") in names]
     if settings.teams is TeamModels.INCLUDE:
-        for each in model_list:
-            if is_a_teams(each) and model_info(each).get("team_public_model_name") == zoo:
-                yield each
+        teams = filter(is_a_teams, model_list)
+        found += [e for e in teams if model_info(e).get("team_public_model_name") == zoo]
+    return found
 
 
 def member_groups(zoo: str, model_list: Sequence[Deployment], groups: Groups) -> tuple[str, ...]:

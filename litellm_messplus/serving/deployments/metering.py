@@ -11,7 +11,7 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CostSource
-from litellm_messplus.serving.deployments.deployment import Deployment, candidate_of, model_info
+from litellm_messplus.serving.deployments.deployment import Deployment, candidate_of
 from litellm_messplus.serving.deployments.prices import DeploymentPrice, is_free, model_and_provider
 from litellm_messplus.serving.litellm_seam import bundled_encoding
 from litellm_messplus.serving.surfaces.answers import AbsurdUsageError, counted_usage, read_usage
@@ -195,11 +195,9 @@ class PromptTokens:
 def _encoding_name(deployment: Deployment) -> str | None:
     """Name the encoding; None for a model that is not OpenAI's, or whose tokenizer is not in
     LiteLLM's package."""
-    params = deployment["litellm_params"]
-    base = params.get("base_model") or model_info(deployment).get("base_model")
     try:
         model, provider = model_and_provider(deployment)
-        name = tiktoken.encoding_name_for_model(base or model)
+        name = tiktoken.encoding_name_for_model(model)
     except Exception:  # LiteLLM and tiktoken raise for unknown models
         return None
     return name if provider in PROVIDERS and name in BUNDLED else None

@@ -106,16 +106,14 @@ def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
     are kept: LiteLLM charges by no others. The rates of the deployment's service tier replace the
     usual ones.
     """
-    params = deployment["litellm_params"]
-    base = params.get("base_model") or model_info(deployment).get("base_model")
     try:
         model, provider = model_and_provider(deployment)
-        found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
+        found = litellm.get_model_info(model=model, custom_llm_provider=provider)
     except Exception:  # a bare Exception for an unknown model
         return {}
     entry = litellm.model_cost.get(found["key"]) or {}
     rates = {name: value for name, value in entry.items() if name in found}
-    suffix = f"_{params.get('service_tier')}"
+    suffix = f"_{deployment['litellm_params'].get('service_tier')}"
     tier = {name: value for name, value in rates.items() if name.endswith(suffix)}
     return rates | {name.removesuffix(suffix): value for name, value in tier.items()}
 
@@ -129,12 +127,14 @@ def _provider(deployment: Deployment) -> str | None:
 
 
 def model_and_provider(deployment: Deployment) -> tuple[str, str]:
-    """Get both from LiteLLM. Raises LiteLLM's exception for an unknown model."""
+    """Get both from LiteLLM; a stated `base_model` takes the model's place. Raises LiteLLM's
+    exception for an unknown model."""
     params = deployment["litellm_params"]
     model, provider, _, _ = litellm.get_llm_provider(
         params["model"], params.get("custom_llm_provider"), params.get("api_base")
     )
-    return str(model), str(provider)
+    base = params.get("base_model") or model_info(deployment).get("base_model")
+    return str(base or model), str(provider)
 
 
 # The energy of a call to a deployment in joules, as the operator states or has measured it.
