@@ -1,9 +1,8 @@
 """The routes under `/messplus/ui`: the page's files, signing in, and its data as JSON."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
 from typing import Annotated, Any
@@ -61,20 +60,12 @@ NOT_KEPT = {**HEADERS, "cache-control": "no-store"}
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """One static file."""
-
-    content: bytes
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
 class Files:
-    """All static files by name. ``version`` is of their contents, and part of the address of each
-    but the index, which names it."""
+    """The contents of all static files by name. ``version`` is of these, and part of the address of
+    each but the index, which names it."""
 
     version: str
-    by_name: dict[str, File]
+    by_name: dict[str, bytes]
 
 
 @cache
@@ -89,13 +80,7 @@ def files() -> Files:
     everything = b"".join(contents[name] for name in sorted(contents))
     version = sha256(everything).hexdigest()[:16]
     contents[INDEX] = contents[INDEX].replace(b'"static/', f'"static/{version}/'.encode())
-    return Files(
-        version,
-        {
-            name: File(content, CONTENT_TYPES[name.rpartition(".")[2]])
-            for name, content in contents.items()
-        },
-    )
+    return Files(version, contents)
 
 
 # The routes.
@@ -122,11 +107,8 @@ def build_page_routes(
     """Build all routes. ``administrator`` requires a key, ``viewer`` accepts a session too; ``own``
     accepts requests of the page itself, and ``limited`` refuses clients that try too many codes."""
 
-    async def refusals() -> AsyncIterator[None]:
-        with _refusals(counters):
-            yield
-
-    router = APIRouter(prefix=PATH, tags=["messplus"], dependencies=[Depends(refusals)])
+    dependencies = [Depends(partial(_refusals, counters))]
+    router = APIRouter(prefix=PATH, tags=["messplus"], dependencies=dependencies)
     _add_files(router)
     _add_signing_in(router, sign_ins, administrator, own, limited)
     _add_data(router, data, viewer)
@@ -231,8 +213,7 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
         return _json(await data.request(given))
 
 
-@contextmanager
-def _refusals(counters: Counters) -> Iterator[None]:
+async def _refusals(counters: Counters) -> AsyncIterator[None]:
     """Turn our errors into answers that the page can show."""
     try:
         yield
@@ -257,7 +238,8 @@ def _file(name: str, headers: Mapping[str, str]) -> Response:
     found = files().by_name.get(name)
     if found is None:
         raise HTTPException(404, "the page has no such file")
-    return Response(found.content, media_type=found.kind, headers=dict(headers))
+    kind = CONTENT_TYPES[name.rpartition(".")[2]]
+    return Response(found, media_type=kind, headers=dict(headers))
 
 
 def _signed_in(session: str, request: Request) -> Response:
