@@ -180,7 +180,8 @@ def _exploration(found: Explanation) -> Iterator[str]:
         if beside:
             kind += f"; {beside} more to be called beside it, unseen by the user"
     elif row["policy"] != "adaptive":
-        kind = f"It was an exploration: {_or_unknown(beside)} to be called beside the chosen one"
+        others = "an unknown number of candidates" if beside is None else beside
+        kind = f"It was an exploration: {others} to be called beside the chosen one"
     elif beside:
         kind = f"It was a probe beside the choice: {beside} to be called, unseen by the user"
     else:
@@ -188,10 +189,6 @@ def _exploration(found: Explanation) -> Iterator[str]:
     yield f"{kind}. An exploration had the probability {figure(row['exploration_probability'])}."
     if row["propensity"] is not None:
         yield f"{row['chosen']} was chosen with the propensity {figure(row['propensity'])}."
-
-
-def _or_unknown(count: int | None) -> str:
-    return "an unknown number of candidates" if count is None else str(count)
 
 
 def _readings(found: Explanation) -> Iterator[str]:

@@ -367,12 +367,11 @@ async def read_service(
 def _step(found: Sequence[Row[Any]]) -> timedelta:
     if not found:
         return STEPS_OF_NEWEST[0]
-    times = [_utc(row.created_at) for row in found]
+    times = [row.created_at.astimezone(UTC) for row in found]
     whole = max(times) - min(times)
-    day = timedelta(days=1)
     return next(
         (step for step in STEPS_OF_NEWEST if whole <= step * (STEPS_AT_MOST - 1)),
-        day * ceil(whole / day / STEPS_AT_MOST),
+        DAY * ceil(whole / DAY / STEPS_AT_MOST),
     )
 
 
@@ -381,7 +380,7 @@ def _points(found: Iterable[Row[Any]], step: timedelta) -> list[ServicePoint]:
     steps: dict[datetime, list[Row[Any]]] = defaultdict(list)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     for row in found:
-        steps[epoch + (_utc(row.created_at) - epoch) // step * step].append(row)
+        steps[epoch + (row.created_at.astimezone(UTC) - epoch) // step * step].append(row)
     if not steps:
         return []
     first, last = min(steps), max(steps)
@@ -416,7 +415,3 @@ def _answered(found: Iterable[Row[Any]]) -> dict[str | None, list[float]]:
 def _rank(seconds: Sequence[float], share: float) -> float:
     """Return the quantile at ``share`` of the sorted seconds, by nearest rank."""
     return seconds[ceil(share * len(seconds)) - 1]
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC)

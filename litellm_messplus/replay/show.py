@@ -10,7 +10,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from litellm_messplus.replay.recording import Matrix, ReplayError
-from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, Series
+from litellm_messplus.replay.summary import Outcome, ReplayReport, Score, Vector
 
 TITLES = {
     "paper": "policy paper",
@@ -164,9 +164,9 @@ def _block(block: Any, report: ReplayReport, outcomes: Sequence[Outcome]) -> Non
     _shares(models, report, outcomes)
 
 
-def running(values: Series) -> Series:
+def running(values: Vector) -> Vector:
     """Return the running mean of the values."""
-    means: Series = np.cumsum(values) / np.arange(1, len(values) + 1)
+    means: Vector = np.cumsum(values) / np.arange(1, len(values) + 1)
     return means
 
 
@@ -185,7 +185,7 @@ def call_shares(outcomes: Sequence[Outcome]) -> Matrix:
     return shares
 
 
-def _lines(axes: Any, title: str, runs: Sequence[Series], start: int = SETTLING) -> None:
+def _lines(axes: Any, title: str, runs: Sequence[Vector], start: int = SETTLING) -> None:
     start = min(start, len(runs[0]) - 1)
     request = np.arange(start + 1, len(runs[0]) + 1)
     for run in runs:
@@ -218,5 +218,5 @@ def _colours(models: int) -> list[Any]:
     return [palette(place if models <= 20 else place / models) for place in range(models)]
 
 
-def _queue(outcome: Outcome) -> Series:
+def _queue(outcome: Outcome) -> Vector:
     return np.zeros(len(outcome.served)) if outcome.queue is None else outcome.queue

@@ -14,7 +14,6 @@ from litellm_messplus.figures.interval import verdict as interval_verdict
 from litellm_messplus.figures.tally import requests_to_pay
 from litellm_messplus.replay.recording import Matrix, ReplayError
 
-Series = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
 # Yardsticks that know every label in advance, and so can be met but hardly beaten.
@@ -140,14 +139,14 @@ class Outcome:
 
     served: NDArray[np.intp]
     calls: NDArray[np.bool_]
-    satisfied: Series
-    cost: Series
+    satisfied: Vector
+    cost: Vector
     label_cost: float
     explorations: int
     second_answers: int = 0
-    queue: Series | None = None
-    said: Series | None = None
-    expected: Series | None = None
+    queue: Vector | None = None
+    said: Vector | None = None
+    expected: Vector | None = None
 
     @classmethod
     def of(
@@ -159,9 +158,9 @@ class Outcome:
         *,
         explorations: int = 0,
         first: NDArray[np.intp] | None = None,
-        queue: Series | None = None,
-        said: Series | None = None,
-        expected: Series | None = None,
+        queue: Vector | None = None,
+        said: Vector | None = None,
+        expected: Vector | None = None,
     ) -> "Outcome":
         """Look the outcome up in every model's answers and costs; see
         ``Outcome``."""
@@ -197,10 +196,10 @@ AFTER_CHANGE = (100, 200, 300, 400, 500)
 """Requests after a model degraded at which the window before them is reported."""
 
 
-def rolling_points(satisfied: Series, alpha: float, window: int) -> Series:
+def rolling_points(satisfied: Vector, alpha: float, window: int) -> Vector:
     """Compute the points above alpha over each window of a run; the first ends at request
     ``window``."""
-    points: Series = 100.0 * (sliding_window_view(satisfied, window).mean(axis=1) - alpha)
+    points: Vector = 100.0 * (sliding_window_view(satisfied, window).mean(axis=1) - alpha)
     return points
 
 
