@@ -48,7 +48,7 @@ class Buyer:
         self._compares = self.buying.how == "compare"
         self._keys = KeyShares()
         self._expected: Bounded[str, float] = Bounded(MOST)
-        self.judge.ask_before(self.pays)
+        self.judge.is_paid = self.pays
 
     def purchase(
         self,

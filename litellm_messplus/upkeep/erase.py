@@ -82,14 +82,8 @@ async def _walk(
         erased.update(row.zoo for row in old if row.request_id in taken)
         held.update(row.zoo for row in old if row.request_id not in taken)
         younger.update(row.zoo for row in chunk if row.created_at >= before)
-    return Erased(
-        engine.url.render_as_string(),
-        before,
-        dict(erased),
-        dict(held),
-        dict(younger),
-        is_dry_run,
-    )
+    counts = {"erased": dict(erased), "held": dict(held), "younger": dict(younger)}
+    return Erased(engine.url.render_as_string(), before, **counts, is_dry_run=is_dry_run)
 
 
 async def _look(engine: AsyncEngine, chunk: Chunk, reached: Reached) -> list[str]:

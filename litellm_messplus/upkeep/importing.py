@@ -350,17 +350,13 @@ def _record(
 
 async def _write(database: str, records: Sequence[LabelRecord]) -> None:
     async with writing(database) as engine:
-        with explained(engine), _told_to_try_again():
-            await log.append(engine, records, is_durable=True)
-
-
-@contextmanager
-def _told_to_try_again() -> Iterator[None]:
-    try:
-        yield
-    except (IntegrityError, RequestGoneError) as error:
-        is_gone = isinstance(error, RequestGoneError)
-        did = "a prune took requests of" if is_gone else "another import wrote some of"
-        raise ImportingError(
-            f"{did} these labels just now, and nothing was written; allowed: the same command again"
-        ) from None
+        with explained(engine):
+            try:
+                await log.append(engine, records, is_durable=True)
+            except (IntegrityError, RequestGoneError) as error:
+                is_gone = isinstance(error, RequestGoneError)
+                did = "a prune took requests of" if is_gone else "another import wrote some of"
+                raise ImportingError(
+                    f"{did} these labels just now, and nothing was written; allowed: the same "
+                    "command again"
+                ) from None

@@ -91,7 +91,7 @@ async def test_nothing_is_graded_that_is_not_paid() -> None:
         return False
 
     bench = Bench(cost=JudgeCost(PRICE)).learn()
-    bench.judge.ask_before(is_paid)
+    bench.judge.is_paid = is_paid
     bench.judge.ended(call("r1"))
     await idle()
 

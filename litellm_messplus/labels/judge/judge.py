@@ -189,7 +189,6 @@ class Availability:
 IsPaid = Callable[[Asked, float], bool]
 """Predicate of whether a grading of a request is paid, at its expected cost in dollars."""
 
-
 WAITING = 1000
 """Most requests that wait to be graded in one worker; more are left out, and counted."""
 PATIENCE_SECONDS = 1800.0
@@ -224,7 +223,7 @@ class Judge:
         self._availability = Availability()
         self._backlog = Backlog(self.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._gathered)
-        self._is_paid: IsPaid = lambda asked, dollars: True
+        self.is_paid: IsPaid = lambda asked, dollars: True
         self._has_learned = asyncio.Event()
         self.counts = True
         self._busy = Tasks()
@@ -244,10 +243,6 @@ class Judge:
         workers; None without a budget."""
         day = self.budget.dollars
         return None if day is None else (self.budget.left, day)
-
-    def ask_before(self, is_paid: IsPaid) -> None:
-        """Query ``is_paid`` before each request is graded."""
-        self._is_paid = is_paid
 
     def start(self) -> None:
         """Start grading, in the running event loop."""
@@ -328,7 +323,7 @@ class Judge:
         """Take the next request that can be paid for, at its expected cost with the answers."""
         while (request := self._backlog.take()) is not None:
             cost = self.grades.cost(request)
-            if self.has_budget(cost) and self._is_paid(request.asked, cost):
+            if self.has_budget(cost) and self.is_paid(request.asked, cost):
                 return request
             self.counters.add("judge_over_budget")
         return None
