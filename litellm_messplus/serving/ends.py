@@ -4,7 +4,7 @@ Every call goes to one sink: the one that the user saw and the unseen ones in pa
 answered or failed."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import HTTPException
 
 from litellm_messplus.conversations.line import Place
+from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.question import Reading
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import Asked, LabelDesk
@@ -153,7 +154,7 @@ class CallSink:
         return None
 
 
-TOKENS = [f"{kind}_tokens" for kind in ("prompt", "completion", "cached", "written", "reasoning")]
+TOKENS = {each.name for each in fields(Usage)} & {each.name for each in fields(CallRecord)}
 """The numbers of tokens that a call is logged with."""
 
 

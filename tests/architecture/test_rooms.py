@@ -122,6 +122,7 @@ ALLOWED = {
         "serving",
         "settings",
         "status",
+        "switching",
         "upkeep",
     },
 }
