@@ -87,7 +87,8 @@ class Watched(Run):
         before = self._changes()
         super()._judge(label)
         self.labels += 1
-        self.alarms += self._changes() != before
+        found = zip(before, self._changes(), strict=True)
+        self.alarms += any(now not in (None, was) for was, now in found)
 
     def _changes(self) -> list[float | None]:
         policy = self.engine.state.policy

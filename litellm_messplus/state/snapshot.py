@@ -20,7 +20,7 @@ from litellm_messplus.state.catalog import Catalog
 from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
-FORMAT = 16
+FORMAT = 17
 """Format version: changes when the same log folds into another state, or the bytes change."""
 
 

@@ -83,6 +83,27 @@ def test_an_improvement_is_found_too() -> None:
     assert watched.mean.total / watched.mean.weight > 0.75
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_an_alarm_of_bad_luck_is_taken_back_and_the_mean_gets_its_labels_back(seed: int) -> None:
+    watched = after(drawn(0.7, 600, seed))
+    while not watched.add(0.0):
+        assert watched.labels < 620
+    assert watched.mean.weight <= BELIEVED
+
+    for label in drawn(0.7, 150, seed + 100):
+        watched.add(label)
+    assert (watched.test.change, watched.test.aside, watched.test.due) == (None, None, 0)
+    assert watched.mean.weight > 200.0
+    assert watched.mean.total / watched.mean.weight == pytest.approx(0.7, abs=0.08)
+
+
+@pytest.mark.parametrize(("good", "bad"), [(0.9, 0.36), (0.85, 0.5), (0.9, 0.7)])
+def test_an_alarm_of_a_change_stands(good: float, bad: float) -> None:
+    watched = [after([*drawn(good, 600, seed), *drawn(bad, 300, seed)]) for seed in range(10)]
+    assert sum(each.test.change is not None for each in watched) >= 9
+    assert all(each.mean.weight < 500.0 for each in watched if each.test.change is not None)
+
+
 @pytest.mark.parametrize("rate", [0.4, 0.7, 0.95])
 def test_ordinary_luck_hardly_ever_raises_an_alarm(rate: float) -> None:
     alarms = sum(len(after(drawn(rate, 2500, seed)).alarms) for seed in range(16))
