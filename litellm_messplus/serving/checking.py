@@ -205,7 +205,7 @@ def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
 
 
 def _labels(settings: ZooSettings) -> list[str]:
-    found = ["feedback", *settings.labels.checks.sources]
+    found = [*settings.labels.sources]
     if (buying := settings.buy_labels) is not None:
         found.append(f"{buying.how}:{buying.judge or 'largest'}")
     return found

@@ -233,12 +233,8 @@ def _promises(zoo: Zoo) -> Iterator[str]:
 
 
 def _sources(zoo: Zoo) -> Iterator[str]:
-    """Yield the sources of a zoo's labels; feedback is always one."""
-    labels = zoo.settings.labels
-    yield "feedback"
-    yield from labels.checks.sources
-    if labels.implicit is not None:
-        yield "implicit"
+    """Yield the sources of a zoo's labels."""
+    yield from zoo.settings.labels.sources
     if zoo.settings.buy_labels is not None:
         yield _bought(zoo, zoo.settings.buy_labels)
 

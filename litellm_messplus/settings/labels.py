@@ -151,3 +151,9 @@ class LabelsSettings(Settings):
         if len(set(self.precedence)) < len(self.precedence):
             raise ValueError("each kind of labels once")
         return self
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of labels that cost nothing: feedback is always one."""
+        implicit = () if self.implicit is None else ("implicit",)
+        return ("feedback", *self.checks.sources, *implicit)

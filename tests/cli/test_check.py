@@ -93,6 +93,14 @@ def test_a_zoo_without_another_source_of_labels_is_told_so(tmp_path: Path) -> No
     assert other["zoos"][0]["notes"] == []
 
 
+def test_labels_inferred_from_the_next_question_are_a_source(tmp_path: Path) -> None:
+    inferred = configuration(labels={"implicit": {}})
+    (zoo,) = json.loads(check(tmp_path, inferred, "--json").stdout)["zoos"]
+
+    assert zoo["labels"] == ["feedback", "implicit"]
+    assert not any("feedback alone" in note for note in zoo["notes"])
+
+
 def test_a_price_that_is_left_out_beside_another_is_noted(tmp_path: Path) -> None:
     config = configuration(labels={"checks": {"reference": True}})
     config["model_list"][2]["model_info"]["input_cost_per_token"] = None
