@@ -130,7 +130,8 @@ def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
     assert saved.estimators == folded.estimators
     assert saved.policy.plain() == folded.policy.plain()
     arrays = folded.policy.arrays()
-    assert all(np.array_equal(a, arrays[name]) for name, a in saved.policy.arrays().items())
+    found = saved.policy.arrays().items()
+    assert all(np.array_equal(a, arrays[name], equal_nan=True) for name, a in found)
 
 
 def test_two_workers_share_one_state(upstream: Upstream, tmp_path: Path) -> None:
