@@ -41,6 +41,7 @@ from litellm_messplus.store.tables import (
     outcomes,
     request_sums,
     requests,
+    served_call,
     verdicts,
 )
 
@@ -178,7 +179,7 @@ async def _counted(
     read = {row.service_level: row for row in await connection.execute(expected_query)}
     counted = {}
     for (level,), tally in sorted(found.items()):
-        failed, among, expected = read[level][1:] if level in read else (0, 0, None)
+        _, failed, among, expected = read.get(level, (level, 0, 0, None))
         answered = tally.counted - failed + among
         if answered > 0 and not is_before(level):
             said = heard.get(level, [])
@@ -207,7 +208,7 @@ def _expected(*where: ColumnElement[bool]) -> Select[Any]:
             (func.sum(TENTHS).filter(IS_IN) / 10.0).label("expected"),
         )
         .join(requests, requests.c.request_id == outcomes.c.request_id)
-        .outerjoin(calls, calls.c.call_id == requests.c.request_id + ".0")
+        .outerjoin(calls, calls.c.call_id == served_call(requests))
         .where(COUNTS, *where)
         .group_by(outcomes.c.service_level)
     )
@@ -246,7 +247,6 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     """Count the labelled requests under these conditions by the labels of the served call and what
     was expected of it: the word that counts, if any, and the judge's grade, if any; none of a
     failed one."""
-    served = requests.c.request_id + ".0"
     told = (
         select(
             requests.c.service_level,
@@ -257,7 +257,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         .join(requests, requests.c.request_id == labels.c.request_id)
         .join(outcomes, outcomes.c.request_id == labels.c.request_id)
         .outerjoin(calls, calls.c.call_id == labels.c.call_id)
-        .where(labels.c.call_id == served, COUNTS, *where)
+        .where(labels.c.call_id == served_call(requests), COUNTS, *where)
         .distinct()
         .cte("told")
     )

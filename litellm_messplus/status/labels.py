@@ -21,6 +21,7 @@ from litellm_messplus.store.tables import (
     label_sums,
     labels,
     requests,
+    served_call,
     verdicts,
 )
 
@@ -167,7 +168,7 @@ def _on_served(given: Any, *figures: Any, by: tuple[Any, ...]) -> Select[Any]:
     """Query figures over the labels on served calls, by zoo, service level and the columns
     named."""
     each = (requests.c.zoo, requests.c.service_level, *by)
-    is_served = given.c.call_id == requests.c.request_id + ".0"
+    is_served = given.c.call_id == served_call(requests)
     return select(*each, *figures).select_from(requests).join(given, is_served).group_by(*each)
 
 

@@ -19,7 +19,7 @@ from litellm_messplus.status.reading import (
     within,
 )
 from litellm_messplus.status.report import BudgetStatus, LatencyStatus, LimitsStatus
-from litellm_messplus.store.tables import calls, request_sums, requests
+from litellm_messplus.store.tables import calls, request_sums, requests, served_call
 
 Logged = Mapping[str, Any]
 """The column `limits` of a request."""
@@ -91,7 +91,7 @@ async def _late(
             func.count(case((late, 1))),
             func.count(case((is_timed, 1))),
         )
-        .join_from(requests, calls, calls.c.call_id == requests.c.request_id + ".0")
+        .join_from(requests, calls, calls.c.call_id == served_call(requests))
         .where(requests.c.limits.is_not(None), calls.c.status == "success")
         .group_by(requests.c.zoo, requests.c.service_level)
     )

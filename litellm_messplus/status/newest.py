@@ -13,7 +13,7 @@ from litellm_messplus.figures.tally import share
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.reading import window_start, within
-from litellm_messplus.store.tables import calls, labels, outcomes, requests
+from litellm_messplus.store.tables import calls, labels, outcomes, requests, served_call
 
 OF_EACH_LEVEL, OF_ALL = 2_000, 5_000
 """Most requests read: of each service level for conversations, of all zoos for keys; the status
@@ -190,6 +190,6 @@ def _labels() -> Select[Any]:
         )
         .select_from(asked)
         .join(labels, labels.c.request_id == asked.c.request_id)
-        .where(is_held | is_check, labels.c.call_id == labels.c.request_id + ".0")
+        .where(is_held | is_check, labels.c.call_id == served_call(labels))
         .group_by(asked.c.zoo, asked.c.key_hash)
     )

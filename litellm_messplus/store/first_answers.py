@@ -15,7 +15,7 @@ from litellm_messplus.records import CallRecord, RequestRecord, replaced_call_id
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.state.entries import Settled
 from litellm_messplus.store.rows import logged_answer
-from litellm_messplus.store.tables import calls, requests, verdicts
+from litellm_messplus.store.tables import calls, requests, served_call, verdicts
 
 FIRST, SHOWN = calls.alias("first_calls"), calls.alias("shown_calls")
 """The call whose answer was replaced, and the one that the user saw."""
@@ -33,7 +33,7 @@ def with_before(query: Select[Any], own: Table) -> Select[Any]:
     )
     is_shown = and_(
         calls.c.role == CallRole.EXPLORATION,
-        SHOWN.c.call_id == request_id.concat(served_call_id("")),
+        SHOWN.c.call_id == served_call(own),
         SHOWN.c.position < position,
     )
     was_replaced = FIRST.c.call_id.is_not(None)
@@ -99,7 +99,7 @@ def newest_read(span: int) -> Select[Any]:
     given = (GIVEN.c.cost, *GIVEN_VERDICTS.c["value", "weight"])
     is_given = and_(
         calls.c.role == CallRole.REPLACED,
-        GIVEN.c.call_id == calls.c.request_id.concat(served_call_id("")),
+        GIVEN.c.call_id == served_call(calls),
     )
     return (
         select(requests.c.zoo, *columns, calls.c.answer_said, calls.c.prompt_said)

@@ -11,7 +11,7 @@ from litellm_messplus.figures.shown import KEY, described
 from litellm_messplus.figures.tally import taken
 from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.store.tables import labels, log_head, requests
+from litellm_messplus.store.tables import labels, log_head, requests, served_call
 
 SPAN = timedelta(days=1)
 MOST_KEYS = 200
@@ -122,7 +122,7 @@ def _judges(since: datetime) -> Select[Any]:
         .where(
             labels.c.created_at >= since,
             labels.c.kind == LabelKind.JUDGE,
-            labels.c.call_id == labels.c.request_id + ".0",
+            labels.c.call_id == served_call(labels),
         )
     )
 

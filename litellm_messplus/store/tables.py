@@ -8,8 +8,10 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
+    ColumnElement,
     Date,
     Float,
+    FromClause,
     Index,
     Integer,
     LargeBinary,
@@ -28,6 +30,7 @@ from litellm_messplus.records import (
     LabelRecord,
     LessonRecord,
     RequestRecord,
+    served_call_id,
 )
 from litellm_messplus.store import zoo_modes  # noqa: F401 -- ``metadata`` knows its table too
 from litellm_messplus.store.rows import (
@@ -117,6 +120,7 @@ verdicts = table_of(
     "verdicts",
     "The label that counts for each call, written together with the log.",
 )
+
 
 outcomes = table_of(
     Outcome,
@@ -335,3 +339,9 @@ schema_history = Table(
     comment="The migrations that made the tables and views: a start refuses a database made by "
     "others.",
 )
+
+
+def served_call(of: FromClause) -> ColumnElement[str]:
+    """Return the id of the served call of each request that ``of`` names."""
+    found: ColumnElement[str] = of.c.request_id + served_call_id("")
+    return found
