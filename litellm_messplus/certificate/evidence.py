@@ -138,10 +138,7 @@ def _told(
         weighed = sum((each.count * each.weight for each in words), np.zeros_like(requests))
         likely = [_probability(weighed / each.weight, requests) for each in sample]
     _, satisfied, foreseen = _words(unasked, requests)
-    sums = _sums(likely, requests)
-    for each, probability in zip(sample, likely, strict=True):
-        error = np.full_like(requests, (each.word or 0.0) - each.expected)
-        sums.add(error, probability, each.count)
+    sums = _sums(requests, sample, [each.word or 0.0 for each in sample], likely)
     start = satisfied + expected - foreseen
     low, high = sums.bounds(made)
     return start + low, start + sums.estimate, start + high
@@ -161,10 +158,7 @@ def _judged(
         else np.full_like(requests, each.probability)
         for each in sample
     ]
-    sums = _sums(likely, requests)
-    for each, probability in zip(sample, likely, strict=True):
-        error = np.full_like(requests, (each.grade or 0.0) - each.expected)
-        sums.add(error, probability, each.count)
+    sums = _sums(requests, sample, [each.grade or 0.0 for each in sample], likely)
     silent = Silent(requests - told, expected - foreseen, sums)
     at_its_word = silent.shares(made)
     shares = at_its_word if trust_judge else silent.corrected(Pairs.of(drawn, requests), made)
@@ -256,6 +250,12 @@ def _probability(labelled: Vector, requests: Vector) -> Vector:
     return np.clip(labelled / requests, 1.0 / np.maximum(requests, 1.0), 1.0)
 
 
-def _sums(likely: Sequence[Vector], requests: Vector) -> SampledSums:
-    """Create the sums for draws of these probabilities, if there are any."""
-    return SampledSums(np.min([*likely], axis=0) if likely else np.ones_like(requests))
+def _sums(
+    requests: Vector, sample: Sequence[Heard], labels: Sequence[float], likely: Sequence[Vector]
+) -> SampledSums:
+    """Sum by how much each group's label differs from what was expected, for draws of these
+    probabilities, if there are any."""
+    sums = SampledSums(np.min([*likely], axis=0) if likely else np.ones_like(requests))
+    for each, label, probability in zip(sample, labels, likely, strict=True):
+        sums.add(np.full_like(requests, label - each.expected), probability, each.count)
+    return sums
