@@ -76,9 +76,8 @@ def trial(known: Knowledge, optimistic: Sequence[float], alpha: float, owed: flo
     may = [model for model, best in enumerate(optimistic) if best >= alpha]
     if not may:
         known_well = BEYOND_DOUBT
-        spread = [SURELY * deviation for deviation in known.deviation]
-        least = max(rate - off for rate, off in zip(known.rate, spread, strict=True))
-        may = [model for model, rate in enumerate(known.rate) if rate + spread[model] >= least]
+        free = [0.0] * len(known.rate)
+        may = [model for model in range(len(free)) if not _is_beaten(model, free, known)]
     model = max(may, key=known.deviation.__getitem__)
     return model if known.deviation[model] > known_well else None
 
