@@ -11,7 +11,7 @@ import statistics
 import time
 import tracemalloc
 
-from litellm_messplus.conversations.line import Asked
+from litellm_messplus.conversations.line import LineRequest
 from litellm_messplus.conversations.lines import LINES, POINTS, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
 
@@ -37,7 +37,9 @@ def filled() -> Lines:
             spoken = [Turn("user", f"question {line}")]
             for answered in range(turn):
                 spoken += [Turn("assistant", f"answer {answered}"), Turn("user", "more")]
-            lines.find(Asked(f"{line}/{turn}", "zoo", "key", Conversation(tuple(spoken))), 0.0)
+            lines.find(
+                LineRequest(f"{line}/{turn}", "zoo", "key", Conversation(tuple(spoken))), 0.0
+            )
     return lines
 
 
@@ -46,10 +48,10 @@ def milliseconds(lines: Lines, characters: int, turns: int) -> list[float]:
     found = []
     for number in range(TIMES):
         asked = prompt(characters, turns - 1, number)
-        lines.find(Asked(f"before {number}", "zoo", "key", asked), 0.0)
+        lines.find(LineRequest(f"before {number}", "zoo", "key", asked), 0.0)
         more = (Turn("assistant", "an answer"), Turn("tool", "a result"))
         grown = Conversation((*asked.turns, *more), tools=asked.tools)
-        request = Asked(f"now {number}", "zoo", "key", grown)
+        request = LineRequest(f"now {number}", "zoo", "key", grown)
         started = time.thread_time()
         place = lines.find(request, 0.0)
         found.append((time.thread_time() - started) * 1000)

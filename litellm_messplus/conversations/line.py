@@ -118,7 +118,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LineRequest:
     """One request. ``ids`` reads the ids (of tool calls) in its prompt that earlier answers gave,
     in order: called only if the text does not decide, since it takes as long. ``session`` is None
     if the client named none. ``continues`` is the id of the answer that it continues without
@@ -158,7 +158,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LoggedTurn:
     """A request that another worker served, as the log records it: its line, its ``prompt``, its
     number there, the deployment that answered, and what that one has in its cache since."""
 

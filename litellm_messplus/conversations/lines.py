@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from litellm_messplus.conversations.digests import Beginning, Chain, Digest, Digests
-from litellm_messplus.conversations.line import Asked, Joined, Line, Place, Told, Warm
+from litellm_messplus.conversations.line import Joined, Line, LineRequest, LoggedTurn, Place, Warm
 
 # The owners of digests, in bounded memory: the oldest are forgotten.
 
@@ -105,7 +105,9 @@ class Lines:
         lines: int = LINES,
         points: int = POINTS,
         forgotten: Callable[[Line], None] = lambda line: None,
-        elsewhere: Callable[[Asked, Digest], Told | None] = lambda asked, prompt: None,
+        elsewhere: Callable[[LineRequest, Digest], LoggedTurn | None] = lambda request, prompt: (
+            None
+        ),
     ) -> None:
         self._forgotten = forgotten
         self._elsewhere = elsewhere
@@ -116,22 +118,22 @@ class Lines:
         self._ids: Points[Line] = Points(points)
         self._sessions: Points[Line] = Points(lines)
 
-    def find(self, asked: Asked, now: float) -> Place:
+    def find(self, request: LineRequest, now: float) -> Place:
         """Find the place of a request, and remember its prompt."""
         self._sweep(now)
-        chain = self._digests.chain(asked.scope, asked.conversation)
-        continued = self._of_continued(asked)
-        self._look_elsewhere(asked, chain.longest, now)
-        found = self._by_prefix(asked, chain)
+        chain = self._digests.chain(request.scope, request.conversation)
+        continued = self._of_continued(request)
+        self._look_elsewhere(request, chain.longest, now)
+        found = self._by_prefix(request, chain)
         if continued is not None:
-            place = _grown(asked, chain.whole, continued)
+            place = _grown(request, chain.whole, continued)
         elif found is not None:
-            place = self._joined(asked, chain.whole, *found, now)
+            place = self._joined(request, chain.whole, *found, now)
         else:
-            place = self._apart(asked, chain, now)
+            place = self._apart(request, chain, now)
         self._keep(place.line, chain.whole.digest, now)
-        if asked.session is not None:
-            self._sessions.add(self._session(asked), place.line)
+        if request.session is not None:
+            self._sessions.add(self._session(request), place.line)
         return place
 
     def called(self, line: Line, candidate: str | None, deployment: str) -> None:
@@ -159,43 +161,43 @@ class Lines:
         for name in ids[-IDS:]:
             self._ids.add(self._digests.of_text(place.scope, name), place.line)
 
-    def learn(self, told: Told, now: float) -> None:
+    def learn(self, logged: LoggedTurn, now: float) -> None:
         """Learn the state of a line that another worker served; a line that this worker knows as
         far is left as it is."""
-        line = self._lines.get(told.line)
+        line = self._lines.get(logged.line)
         if line is None:
-            line = Line(told.line, told.conversation, told.prompt, now)
-        elif line.requests >= told.turn:
-            if line.tip == told.prompt:
-                _learn_warm(line, told)
+            line = Line(logged.line, logged.conversation, logged.prompt, now)
+        elif line.requests >= logged.turn:
+            if line.tip == logged.prompt:
+                _learn_warm(line, logged)
             return
-        line.requests = told.turn - 1
-        self._keep(line, told.prompt, now)
-        self.called(line, told.candidate, told.deployment)
+        line.requests = logged.turn - 1
+        self._keep(line, logged.prompt, now)
+        self.called(line, logged.candidate, logged.deployment)
         line.is_answered = True
-        line.prompt_tokens, line.characters = told.prompt_tokens, told.characters
-        _learn_warm(line, told)
+        line.prompt_tokens, line.characters = logged.prompt_tokens, logged.characters
+        _learn_warm(line, logged)
 
-    def _look_elsewhere(self, asked: Asked, longest: Beginning | None, now: float) -> None:
+    def _look_elsewhere(self, request: LineRequest, longest: Beginning | None, now: float) -> None:
         """Learn who answered just before, if another worker got that request."""
         if longest is None or self._known(self._prompts.owners(longest.digest)):
             return
-        told = self._elsewhere(asked, longest.digest)
-        if told is not None:
-            self.learn(told, now)
+        logged = self._elsewhere(request, longest.digest)
+        if logged is not None:
+            self.learn(logged, now)
 
-    def _by_prefix(self, asked: Asked, chain: Chain) -> tuple[Line, Beginning] | None:
+    def _by_prefix(self, request: LineRequest, chain: Chain) -> tuple[Line, Beginning] | None:
         """Find the line that shares the longest beginning, and that beginning; None if none is
         known, or if several conversations share it and nothing decides between them."""
         whole, longest = chain.whole, chain.longest
         if longest is None:
             return None  # many ask the same first question: alone it is no evidence
         if self._is_again(whole, longest):
-            again = self._one_of(asked, whole)
+            again = self._one_of(request, whole)
             return None if again is None else (again, whole)
         for beginning in chain.earlier():
             if self._known(self._prompts.owners(beginning.digest)):
-                line = self._one_of(asked, beginning)
+                line = self._one_of(request, beginning)
                 return None if line is None else (line, beginning)
         return None
 
@@ -208,60 +210,60 @@ class Lines:
         rivals = {line.conversation for line in ends if line.tip == before.digest}
         return bool(here) and rivals <= here
 
-    def _one_of(self, asked: Asked, beginning: Beginning) -> Line | None:
+    def _one_of(self, request: LineRequest, beginning: Beginning) -> Line | None:
         """Find the line of this prompt: the newest if all are of one conversation, else that of the
         conversation that the ids, the session or the answer indicate."""
         owners = self._known(self._prompts.owners(beginning.digest))
         if len(_conversations(owners)) > 1:
-            owners = self._told(asked, beginning, owners)
+            owners = self._owning(request, beginning, owners)
         return owners[-1] if len(_conversations(owners)) == 1 else None
 
-    def _told(self, asked: Asked, beginning: Beginning, owners: list[Line]) -> list[Line]:
-        for line in (self._of_ids(asked), self._of_session(asked)):
+    def _owning(self, request: LineRequest, beginning: Beginning, owners: list[Line]) -> list[Line]:
+        for line in (self._of_ids(request), self._of_session(request)):
             named = [] if line is None else _of(line.conversation, owners)
             if named:
                 return named
-        answer = self._digests.of_answer_after(asked.conversation, beginning)
+        answer = self._digests.of_answer_after(request.conversation, beginning)
         given = self._known(self._prompts.owners(beginning.digest, answer))
         # Of those that got this very answer, one that has not been continued is continued now.
         return [line for line in given if line.tip == beginning.digest] or given
 
-    def _of_ids(self, asked: Asked) -> Line | None:
+    def _of_ids(self, request: LineRequest) -> Line | None:
         """Find the line whose answer gave the newest known id. An id that several conversations
         got, as from models that number their calls, is no evidence."""
-        for name in reversed(asked.ids()[-IDS:]):
-            owners = self._known(self._ids.owners(self._digests.of_text(asked.scope, name)))
+        for name in reversed(request.ids()[-IDS:]):
+            owners = self._known(self._ids.owners(self._digests.of_text(request.scope, name)))
             if len(_conversations(owners)) == 1:
                 return owners[-1]
         return None
 
-    def _of_continued(self, asked: Asked) -> Line | None:
+    def _of_continued(self, request: LineRequest) -> Line | None:
         """Find the line of the answer that the request continues without repeating the prompt."""
-        if asked.continues is None:
+        if request.continues is None:
             return None
-        named = self._digests.of_text(asked.scope, asked.continues)
+        named = self._digests.of_text(request.scope, request.continues)
         owners = self._known(self._ids.owners(named))
         return owners[-1] if owners else None
 
-    def _of_session(self, asked: Asked) -> Line | None:
-        if asked.session is None:
+    def _of_session(self, request: LineRequest) -> Line | None:
+        if request.session is None:
             return None
-        owners = self._known(self._sessions.owners(self._session(asked)))
+        owners = self._known(self._sessions.owners(self._session(request)))
         return owners[-1] if owners else None
 
     def session_digest(self, named: str) -> str:
         """Return the logged digest of a session that a client named: 32 hexadecimal digits."""
         return self._digests.of_text(("session",), named).hex()
 
-    def _session(self, asked: Asked) -> Digest:
-        return self._digests.of_text((*asked.scope, "session"), asked.session or "")
+    def _session(self, request: LineRequest) -> Digest:
+        return self._digests.of_text((*request.scope, "session"), request.session or "")
 
     def _joined(
-        self, asked: Asked, whole: Beginning, line: Line, known: Beginning, now: float
+        self, request: LineRequest, whole: Beginning, line: Line, known: Beginning, now: float
     ) -> Place:
         """Place a request in the line that it extends, or in a new one with the same beginning."""
         grows = known is not whole and line.tip == known.digest
-        own = line if grows else _new(asked, line.conversation, whole, now)
+        own = line if grows else _new(request, line.conversation, whole, now)
         if not grows:
             line.branched(own, known.characters)
         return Place(
@@ -271,27 +273,27 @@ class Lines:
             prefix=known.characters,
             characters=whole.characters,
             prompt=whole.digest,
-            scope=asked.scope,
+            scope=request.scope,
             parent=None if grows else line,
             is_again=known is whole,
         )
 
-    def _apart(self, asked: Asked, chain: Chain, now: float) -> Place:
+    def _apart(self, request: LineRequest, chain: Chain, now: float) -> Place:
         """Place a request in a new line without a warm cache, in a known or a new conversation."""
-        by_id = self._of_ids(asked)
-        parent, whole = by_id or self._of_session(asked), chain.whole
+        by_id = self._of_ids(request)
+        parent, whole = by_id or self._of_session(request), chain.whole
         joined = Joined.ID if by_id else Joined.SESSION if parent else Joined.NEW
-        name = asked.request_id if parent is None else parent.conversation
+        name = request.request_id if parent is None else parent.conversation
         return Place(
-            line=_new(asked, name, whole, now),
+            line=_new(request, name, whole, now),
             joined=joined,
             turn=1,
             prefix=0,
             characters=whole.characters,
             prompt=whole.digest,
-            scope=asked.scope,
+            scope=request.scope,
             parent=by_id,
-            has_answers=chain.longest is not None or asked.continues is not None,
+            has_answers=chain.longest is not None or request.continues is not None,
         )
 
     def _keep(self, line: Line, prompt: Digest, now: float) -> None:
@@ -319,7 +321,7 @@ class Lines:
         return [line for line in owners if self._lines.get(line.name) is line]
 
 
-def _grown(asked: Asked, added: Beginning, line: Line) -> Place:
+def _grown(request: LineRequest, added: Beginning, line: Line) -> Place:
     """Place a request that sends only its addition to a line."""
     return Place(
         line=line,
@@ -328,16 +330,16 @@ def _grown(asked: Asked, added: Beginning, line: Line) -> Place:
         prefix=line.characters,
         characters=line.characters + added.characters,
         prompt=added.digest,
-        scope=asked.scope,
+        scope=request.scope,
     )
 
 
-def _learn_warm(line: Line, told: Told) -> None:
+def _learn_warm(line: Line, logged: LoggedTurn) -> None:
     """Learn the state of the cache if it is reported, and this worker does not know it better."""
-    if told.warm is None or told.deployment in line.warm:
+    if logged.warm is None or logged.deployment in line.warm:
         return
-    line.prompt_tokens, line.characters = told.prompt_tokens, told.characters
-    _keep_warm(line, told.deployment, told.warm)
+    line.prompt_tokens, line.characters = logged.prompt_tokens, logged.characters
+    _keep_warm(line, logged.deployment, logged.warm)
 
 
 def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:
@@ -348,8 +350,8 @@ def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:
         del line.warm[next(iter(line.warm))]
 
 
-def _new(asked: Asked, conversation: str, whole: Beginning, now: float) -> Line:
-    return Line(asked.request_id, conversation, whole.digest, now)
+def _new(request: LineRequest, conversation: str, whole: Beginning, now: float) -> Line:
+    return Line(request.request_id, conversation, whole.digest, now)
 
 
 def _conversations(lines: Iterable[Line]) -> set[str]:

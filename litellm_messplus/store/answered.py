@@ -92,7 +92,7 @@ MOST = 2_000
 """The most calls read at once; the newest are read."""
 
 
-class ToldLine(NamedTuple):
+class LoggedLine(NamedTuple):
     """A served call of a request in a line, as logged."""
 
     zoo: str
@@ -111,9 +111,9 @@ class ToldLine(NamedTuple):
     ended_at: datetime
 
 
-async def told_lines(engine: AsyncEngine, after: int, upto: int) -> list[ToldLine]:
+async def logged_lines(engine: AsyncEngine, after: int, upto: int) -> list[LoggedLine]:
     """Read the answered calls of lines at positions in (after, upto], oldest first."""
-    columns = ((requests.c if name in requests.c else calls.c)[name] for name in ToldLine._fields)
+    columns = ((requests.c if name in requests.c else calls.c)[name] for name in LoggedLine._fields)
     query = (
         select(*columns)
         .join(requests, requests.c.request_id == calls.c.request_id)
@@ -128,7 +128,7 @@ async def told_lines(engine: AsyncEngine, after: int, upto: int) -> list[ToldLin
     )
     async with engine.connect() as connection:
         found: list[Any] = list((await connection.execute(query)).all())
-    return [ToldLine(*row) for row in reversed(found)]
+    return [LoggedLine(*row) for row in reversed(found)]
 
 
 async def read_conversation_key(database: AsyncEngine) -> bytes:

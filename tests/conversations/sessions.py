@@ -57,14 +57,14 @@ class Session:
     def _ask(self, *, is_first: bool = False, turns: list[Turn] | None = None) -> Request:
         """The answer calls a tool, two times of three; then comes the tool's result, else a user's
         next words. A conversation on a side road leaves the session as it is."""
-        asked = self.turns if turns is None else turns
+        prompt = self.turns if turns is None else turns
         is_call = self.random.random() < 0.67
         gives = (f"call_{self.random.getrandbits(96):024x}",) if is_call else ()
         words = f"bash(cat {self.random.getrandbits(40)})" if is_call else self._words("Done")
         request = Request(
             self.number,
             self.key,
-            Conversation(tuple(asked), TOOLS),
+            Conversation(tuple(prompt), TOOLS),
             Turn("assistant", words),
             tuple(self.ids),
             gives,
@@ -73,7 +73,7 @@ class Session:
         if turns is None:
             self.ids.extend(gives)
             role = "tool" if is_call else "user"
-            self.turns = [*asked, request.answer, Turn(role, self._words("Next"))]
+            self.turns = [*prompt, request.answer, Turn(role, self._words("Next"))]
         return request
 
     def _words(self, first: str) -> str:
@@ -81,14 +81,14 @@ class Session:
 
     def _side_road(self, before: list[Turn]) -> Iterator[Request]:
         """The last question again, as a regeneration; and another one in its place, as an edit."""
-        asked = before[: max(i for i, turn in enumerate(before) if turn.role == "assistant")]
-        if len(asked) > 2:
-            yield self._ask(turns=asked)
+        turns = before[: max(i for i, turn in enumerate(before) if turn.role == "assistant")]
+        if len(turns) > 2:
+            yield self._ask(turns=turns)
 
     def _branch(self) -> None:
         """An earlier question is changed, and the session goes on from there."""
-        asked = [i for i, turn in enumerate(self.turns) if turn.role != "assistant" and i > 2]
-        place = self.random.choice(asked[-6:])
+        places = [i for i, turn in enumerate(self.turns) if turn.role != "assistant" and i > 2]
+        place = self.random.choice(places[-6:])
         changed = Turn(self.turns[place].role, self._words("Instead"))
         self.turns = [*self.turns[:place], changed]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.conversations.line import Asked, Joined, Place, Told, Warm
+from litellm_messplus.conversations.line import Joined, LineRequest, Place, Told, Warm
 from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.store.answered import read_conversation_key
@@ -40,7 +40,7 @@ class Desk:
         turns = tuple(Turn(roles[i % 2], text) for i, text in enumerate(words))
         self.asked += 1
         conversation = Conversation((Turn("system", "S"), *turns))
-        given = Asked(str(self.asked), zoo, key, conversation, lambda: ids, session)
+        given = LineRequest(str(self.asked), zoo, key, conversation, lambda: ids, session)
         return self.lines.find(given, self.now)
 
 
@@ -67,7 +67,7 @@ def test_an_answer_of_several_turns_hides_nothing(desk: Desk) -> None:
     desk.ask("q1")
     turns = [("user", "q1"), ("assistant", "thinks"), ("assistant", "calls"), ("tool", "result")]
     conversation = Conversation((Turn("system", "S"), *(Turn(*turn) for turn in turns)))
-    place = desk.lines.find(Asked("2", "zoo", "alice", conversation), 0.0)
+    place = desk.lines.find(LineRequest("2", "zoo", "alice", conversation), 0.0)
     assert place.joined is Joined.PREFIX
 
 
@@ -91,7 +91,7 @@ NOTHING: dict[str, Any] = {}
 
 
 @pytest.mark.parametrize(
-    ("first", "end", "following", "is_told"),
+    ("first", "end", "following", "is_joined"),
     [
         ([NOTHING, NOTHING], [NOTHING, NOTHING], ["a1", "a1"], False),
         (
@@ -110,7 +110,7 @@ def test_of_two_that_ask_the_same_first_question_what_tells_which_goes_on(
     first: list[dict[str, Any]],
     end: list[dict[str, Any]],
     following: list[str],
-    is_told: bool,
+    is_joined: bool,
 ) -> None:
     places = [desk.ask("q1", **each) for each in first]
     assert [place.joined for place in places] == [Joined.NEW, Joined.NEW]
@@ -119,8 +119,8 @@ def test_of_two_that_ask_the_same_first_question_what_tells_which_goes_on(
     for number in (1, 0):
         ids = tuple(end[number].get("ids", ()))
         found = desk.ask("q1", following[number], "q2", ids=ids, **first[number])
-        assert (found.line is places[number].line) == is_told
-        assert (found.joined is Joined.NEW) != is_told
+        assert (found.line is places[number].line) == is_joined
+        assert (found.joined is Joined.NEW) != is_joined
 
 
 def test_of_two_with_the_same_answers_the_one_that_stands_there_goes_on(desk: Desk) -> None:
@@ -179,7 +179,7 @@ def test_ids_are_read_only_where_the_words_do_not_tell(desk: Desk) -> None:
 
     desk.ask("q1")
     turns = (Turn("system", "S"), Turn("user", "q1"), Turn("assistant", "a1"), Turn("tool", "t1"))
-    asked = Asked("next", "zoo", "alice", Conversation(turns), unread)
+    asked = LineRequest("next", "zoo", "alice", Conversation(turns), unread)
     assert desk.lines.find(asked, desk.now).turn == 2
 
 
@@ -209,7 +209,7 @@ def test_two_unused_hours_are_forgotten(desk: Desk) -> None:
 
 def test_a_prompt_of_any_text_has_a_place(desk: Desk) -> None:
     assert desk.ask("half a surrogate \ud83d", "", "\0").line is not None
-    empty = desk.lines.find(Asked("0", "zoo", "alice", Conversation(())), 0.0)
+    empty = desk.lines.find(LineRequest("0", "zoo", "alice", Conversation(())), 0.0)
     assert empty.characters == 0
 
 
@@ -257,7 +257,9 @@ def tally(seed: int, *, with_answers: bool, with_ids: bool, late: int = 0) -> Ta
     ended: list[tuple[Place, Request]] = []
     for number, request in enumerate(interleaved(300, seed)):
         ids = request.ids if with_ids else ()
-        asked = Asked(str(number), "zoo", request.key, request.conversation, partial(tuple, ids))
+        asked = LineRequest(
+            str(number), "zoo", request.key, request.conversation, partial(tuple, ids)
+        )
         place = lines.find(asked, float(number))
         found.add(request, place, sessions_of)
         ended.append((place, request))
@@ -298,7 +300,9 @@ def test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten() -> N
     lines = Lines(KEY, lines=1_000, points=4_000)
     for number in range(1_000_000):
         turns = (Turn("user", f"question {number}"),)
-        place = lines.find(Asked(str(number), "zoo", "key", Conversation(turns)), number * 1e-3)
+        place = lines.find(
+            LineRequest(str(number), "zoo", "key", Conversation(turns)), number * 1e-3
+        )
         if number % 97 == 0:
             lines.ended(place, "d", answer="an answer", ids=[f"call {number}"])
     assert len(lines._lines) == 1_000
@@ -309,7 +313,7 @@ def test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten() -> N
 
     def goes_on(number: int) -> Joined:
         turns = (Turn("user", f"question {number}"), Turn("assistant", "a"), Turn("user", "q"))
-        return lines.find(Asked(f"{number}+", "zoo", "key", Conversation(turns)), 1e3).joined
+        return lines.find(LineRequest(f"{number}+", "zoo", "key", Conversation(turns)), 1e3).joined
 
     assert goes_on(999_999) is goes_on(999_500) is Joined.PREFIX
     assert goes_on(998_000) is goes_on(0) is Joined.NEW

@@ -6,11 +6,11 @@ import litellm
 import pytest
 from litellm.types.llms.openai import ResponsesAPIResponse
 
-from litellm_messplus.conversations.line import Asked, Joined
+from litellm_messplus.conversations.line import Joined, LineRequest
 from litellm_messplus.conversations.lines import IDS, Lines
 from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.surfaces.conversation import read_conversation
-from litellm_messplus.serving.surfaces.identity import answer_as_asked, ids_in, session_named
+from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt, ids_in, session_named
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS
 from tests.support.builders import request
@@ -103,21 +103,21 @@ def test_an_answer_tells_which_of_two_conversations_goes_on(
     answer: Any, following: list[Any], ids: tuple[str, ...]
 ) -> None:
     """By its words alone; its ids are those in the next prompt."""
-    assert answer_as_asked(answer)[1] == ids_in(following) == ids
+    assert answer_in_next_prompt(answer)[1] == ids_in(following) == ids
     lines = Lines(b"a key")
     first = [
-        lines.find(Asked(name, "zoo", "key", read_conversation([QUESTION])), 0.0)
+        lines.find(LineRequest(name, "zoo", "key", read_conversation([QUESTION])), 0.0)
         for name in ("one", "other")
     ]
-    lines.ended(first[0], "d", answer=answer_as_asked(answer)[0])
+    lines.ended(first[0], "d", answer=answer_in_next_prompt(answer)[0])
     lines.ended(first[1], "d", answer="something else")
-    place = lines.find(Asked("next", "zoo", "key", read_conversation(following)), 0.0)
+    place = lines.find(LineRequest("next", "zoo", "key", read_conversation(following)), 0.0)
     assert place.joined is Joined.PREFIX
     assert place.line is first[0].line
 
 
 def test_a_text_completion_has_words_and_no_ids() -> None:
-    answer, given = answer_as_asked(TEXT)
+    answer, given = answer_in_next_prompt(TEXT)
     assert (answer.strip(), given, ids_in("A prompt")) == ("Done.", (), ())
 
 
@@ -143,7 +143,7 @@ def test_clients_send_what_they_like(prompt: object, ids: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("answer", [None, {}, {"choices": []}, {"content": "words"}], ids=repr)
 def test_an_answer_of_no_surface_is_empty(answer: object) -> None:
-    assert answer_as_asked(answer) == ("", ())
+    assert answer_in_next_prompt(answer) == ("", ())
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from litellm_messplus.conversations.digests import Digest
 from litellm_messplus.conversations.line import (
     CACHE_SECONDS,
     VLLM_SECONDS,
-    Asked,
     Line,
+    LineRequest,
+    LoggedTurn,
     Place,
-    Told,
     warm_after,
 )
 from litellm_messplus.conversations.lines import Lines
@@ -43,7 +43,7 @@ from litellm_messplus.serving.deployments.deployment import Deployment, group, l
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
 from litellm_messplus.serving.surfaces.answers import plain_response_id, read_usage
-from litellm_messplus.serving.surfaces.identity import answer_as_asked, ids_in, session_named
+from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt, ids_in, session_named
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.signs import read_signs
 from litellm_messplus.serving.surfaces.surface import SURFACES
@@ -194,16 +194,16 @@ class Holds:
         try:
             known.habits.meet(known.engine.zoo.candidates)
             signs = read_signs(request)
-            asked = _asked(request, question, zoo)
-            place = self.lines.find(asked, time.monotonic())
+            own = _line_request(request, question, zoo)
+            place = self.lines.find(own, time.monotonic())
             first = place.line.conversation
             if known.counts_conversations and first != question.request_id:
                 question = replace(question, counted_with=first)
             able = self._able(deployments, question.candidates, barred)
             found = self._standing(known, question, place, signs, able)
-            if asked.session is None or not known.counts_conversations:
+            if own.session is None or not known.counts_conversations:
                 return found
-            return replace(found, session=self.session_digest(asked.session))
+            return replace(found, session=self.session_digest(own.session))
         except Exception:
             self._counters.failure("identity_failures", "a request was decided as if it were alone")
             return None
@@ -240,7 +240,7 @@ class Holds:
         # A stream may have failed over after its headers; a client that has left got none.
         if deployment and line.deployment != deployment and line.tip == place.prompt:
             self._called(lines, place, record.zoo, deployment)
-        answer, given = answer_as_asked(response)
+        answer, given = answer_in_next_prompt(response)
         ids = given if call.response_id is None else (*given, call.response_id)
         known = self._zoos[record.zoo]
         price = known.engine.zoo.prices.get(call.candidate or "")
@@ -335,7 +335,7 @@ class Holds:
                 able[identity] = candidate
         return able
 
-    def _elsewhere(self, asked: Asked, prompt: Digest) -> Told | None:
+    def _elsewhere(self, request: LineRequest, prompt: Digest) -> LoggedTurn | None:
         """Look up which deployment answers a prompt by another worker's pin."""
         found = None
         if self._board is not None:
@@ -345,11 +345,11 @@ class Holds:
                 self._unshared(error)
         if found is None:
             return None
-        candidate = self._index.candidate(asked.zoo, found.deployment)
+        candidate = self._index.candidate(request.zoo, found.deployment)
         if candidate is None:
             return None
         place = (found.line, found.conversation, prompt, found.turn)
-        return Told(*place, candidate, found.deployment, found.characters)
+        return LoggedTurn(*place, candidate, found.deployment, found.characters)
 
     def _unshared(self, error: OSError) -> None:
         """Count a failure to share with other workers: this one's own lines still hold."""
@@ -360,9 +360,9 @@ class Holds:
             known.habits.ended(line)
 
 
-def _asked(request: IncomingRequest, question: Question, zoo: str) -> Asked:
+def _line_request(request: IncomingRequest, question: Question, zoo: str) -> LineRequest:
     earlier = request.continues
-    return Asked(
+    return LineRequest(
         question.request_id,
         zoo,
         request.key_hash or "",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.conversations.line import Told, Warm, warm_after
+from litellm_messplus.conversations.line import LoggedTurn, Warm, warm_after
 from litellm_messplus.conversations.lines import UNUSED_SECONDS
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.decider import Engine
@@ -16,7 +16,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.holding.holds import Holds
 from litellm_messplus.serving.holding.pinboard import Pinboard, pinboard_path
-from litellm_messplus.store.answered import ToldLine, read_conversation_key, told_lines
+from litellm_messplus.store.answered import LoggedLine, logged_lines, read_conversation_key
 from litellm_messplus.store.log import head
 
 LOOKED_BACK = 20_000
@@ -41,7 +41,7 @@ class LineLog:
         self._upto = 0
         self._read = 0
         self.begun = asyncio.Event()
-        self._is_told = asyncio.Event()
+        self._has_more = asyncio.Event()
         self._is_read = asyncio.Event()
 
     def begin(self, key: bytes) -> None:
@@ -65,7 +65,7 @@ class LineLog:
     def followed(self, position: int) -> None:
         """Note that the log has records of other workers up to a position."""
         self._upto = max(self._upto, position)
-        self._is_told.set()
+        self._has_more.set()
         self._is_read.clear()
 
     async def learned(self) -> None:
@@ -80,8 +80,8 @@ class LineLog:
                     await self._learn(self._upto)
                     continue
                 self._is_read.set()
-                await self._is_told.wait()
-                self._is_told.clear()
+                await self._has_more.wait()
+                self._has_more.clear()
             except Exception:
                 self.counters.failure("lines_unread", "lines of other workers are not known")
                 await asyncio.sleep(RETRY_SECONDS)
@@ -106,16 +106,16 @@ class LineLog:
             return
         now, today = time.monotonic(), datetime.now(UTC)
         after = max(self._read, upto - LOOKED_BACK)
-        for number, row in enumerate(await told_lines(self.database, after, upto), 1):
+        for number, row in enumerate(await logged_lines(self.database, after, upto), 1):
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
             age = (today - row.ended_at).total_seconds()
             if age <= UNUSED_SECONDS:
-                lines.learn(self._told(row, now - age), now - age)
+                lines.learn(self._logged_turn(row, now - age), now - age)
         self._read = upto
 
-    def _told(self, row: ToldLine, at: float) -> Told:
-        return Told(
+    def _logged_turn(self, row: LoggedLine, at: float) -> LoggedTurn:
+        return LoggedTurn(
             row.line,
             row.conversation,
             bytes.fromhex(row.prefix),
@@ -127,7 +127,7 @@ class LineLog:
             self._warm(row, at),
         )
 
-    def _warm(self, row: ToldLine, at: float) -> Warm | None:
+    def _warm(self, row: LoggedLine, at: float) -> Warm | None:
         engine = self.engines.get(row.zoo)
         price = None if engine is None else engine.zoo.prices.get(row.candidate)
         if price is None or row.prompt_tokens is None or row.is_cache_hit:

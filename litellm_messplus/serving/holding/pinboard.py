@@ -116,8 +116,8 @@ class Pinboard:
         several had the same prompt."""
         first = int.from_bytes(prompt[:4], "little") % BUCKETS * BUCKET
         bucket = os.pread(file, BUCKET, first).ljust(BUCKET, b"\0")
-        told = _BUCKET.unpack(bucket)
-        prompts, times = told[::2], told[1::2]
+        found = _BUCKET.unpack(bucket)
+        prompts, times = found[::2], found[1::2]
         if prompt not in prompts:
             ages = [at if at <= now else 0.0 for at in times]
             return first + ages.index(min(ages)) * SLOT, None

@@ -42,7 +42,7 @@ def ids_in(prompt: object) -> tuple[str, ...]:
     return tuple(reversed(list(found)))[-IDS:]
 
 
-def answer_as_asked(response: object) -> tuple[str, tuple[str, ...]]:
+def answer_in_next_prompt(response: object) -> tuple[str, tuple[str, ...]]:
     """Write the answer, with its tool calls, as the next prompt will hold it: the text that
     distinguishes a conversation from others with the same question. Return the calls' ids too."""
     choices = field(response, "choices")
