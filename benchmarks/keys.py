@@ -41,7 +41,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
+from litellm_messplus.labels.key_pull import LabelContent, LevelActivity, may_count
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.settings.labels import LabelsSettings
@@ -75,13 +75,13 @@ class Attack(Enum):
     SATISFIED = "is always satisfied"
     FAULTS = "sets impossible checks"
 
-    def said(self, value: float) -> Said:
+    def said(self, value: float) -> LabelContent:
         """Label a request whose true satisfaction is ``value``."""
         if self is Attack.OPPOSITE:
-            return Said(1.0 - value, 1.0)
+            return LabelContent(1.0 - value, 1.0)
         if self is Attack.FAULTS:
-            return Said(0.0, 1.0, is_fault=True)
-        return Said(float(self is Attack.SATISFIED), 1.0)
+            return LabelContent(0.0, 1.0, is_fault=True)
+        return LabelContent(float(self is Attack.SATISFIED), 1.0)
 
 
 @dataclass(frozen=True)
@@ -176,14 +176,14 @@ class Town:
             if case.attack is not None:
                 self._label(place, case.attack.said(value), taught)
             elif is_labelled:
-                self._label(place, Said(value, 1.0), taught)
+                self._label(place, LabelContent(value, 1.0), taught)
             return
         if number >= WARM_UP:
             self.costs.append(cost)
             self.satisfied.append(value)
         if is_labelled:
             self.labelled += 1
-            self.counted += self._label(place, Said(value, 1.0), taught)
+            self.counted += self._label(place, LabelContent(value, 1.0), taught)
 
     def _serve(self, request_id: str, features: Features) -> tuple[str, float]:
         """Decide and call; returns the chosen model, and the cost of all calls."""
@@ -197,7 +197,7 @@ class Town:
             self.engine.apply(settled(name, completion_tokens=TOKENS))
         return decision.chosen, sum(MODELS[name].cost for name in called)
 
-    def _label(self, place: int, said: Said, taught: Example) -> bool:
+    def _label(self, place: int, said: LabelContent, taught: Example) -> bool:
         """Write a label if it counts; tell whether it does."""
         if not may_count(self.level, _key(place), said, least=PULL):
             return False

@@ -105,9 +105,7 @@ class Lines:
         lines: int = LINES,
         points: int = POINTS,
         forgotten: Callable[[Line], None] = lambda line: None,
-        elsewhere: Callable[[LineRequest, Digest], LoggedTurn | None] = lambda request, prompt: (
-            None
-        ),
+        elsewhere: Callable[[LineRequest, Digest], LoggedTurn | None] = lambda *_: None,
     ) -> None:
         self._forgotten = forgotten
         self._elsewhere = elsewhere

@@ -138,18 +138,18 @@ FARTHEST = 2.0
 """Upper bound of a weight, and of its inverse."""
 
 
-def matching_weights(said: Agreement) -> tuple[float, float]:
+def matching_weights(agreement: Agreement) -> tuple[float, float]:
     """Weigh unsatisfied and satisfied labels of the judge so that, on calls that users judged too,
     their mean is the users' mean. Both weights are 1 if too few calls were judged by both.
 
     A model that compares with its own answers rejects others more often than users do.
     """
-    if not said.is_enough:
+    if not agreement.is_enough:
         return 1.0, 1.0
-    judge_no = said.only_user_satisfied + said.neither + PRIOR
-    user_no = said.only_judge_satisfied + said.neither + PRIOR
-    judge_yes = said.both_satisfied + said.only_judge_satisfied + PRIOR
-    user_yes = said.both_satisfied + said.only_user_satisfied + PRIOR
+    judge_no = agreement.only_user_satisfied + agreement.neither + PRIOR
+    user_no = agreement.only_judge_satisfied + agreement.neither + PRIOR
+    judge_yes = agreement.both_satisfied + agreement.only_judge_satisfied + PRIOR
+    user_yes = agreement.both_satisfied + agreement.only_user_satisfied + PRIOR
     return _near_one(user_no / judge_no), _near_one(user_yes / judge_yes)
 
 

@@ -186,7 +186,7 @@ class KeyShares:
         self._remembered = remembered
         self._begin(date.min)
 
-    def asked(self, key: str | None, today: date) -> None:
+    def count(self, key: str | None, today: date) -> None:
         """Count a request; the first of a new day resets all keys."""
         if today != self._day:
             self._begin(today)

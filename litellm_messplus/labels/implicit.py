@@ -7,7 +7,13 @@ are always bad would drive every rate down."""
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from litellm_messplus.labels.source import AnsweredCall, Asked, Cause, Finding, ReportFinding
+from litellm_messplus.labels.source import (
+    AnsweredCall,
+    Cause,
+    Finding,
+    JudgedRequest,
+    ReportFinding,
+)
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ImplicitSettings
@@ -41,7 +47,7 @@ ASKED_AGAIN, WENT_ON = "asked again", "went on"
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Dialogue:
     """A conversation up to a question, as a hash of each turn; system messages, which may hold the
     time of day, are left out."""
 
@@ -58,7 +64,7 @@ class _Told:
 class _Answered:
     """The last answer in a conversation."""
 
-    told: _Told
+    dialogue: _Dialogue
     call_id: str
     request_id: str
     ended_at: datetime
@@ -82,25 +88,25 @@ class Implicit:
         again because it failed."""
         if not call.is_served or call.answer is None:
             return
-        told = _told(call.asked)
-        if not told.turns:
+        dialogue = _dialogue(call.request)
+        if not dialogue.turns:
             return
-        key = _key(call.asked, told)
+        key = _key(call.request, dialogue)
         earlier = self._last.pop(key, None)
         if earlier is not None:
-            self._judge(earlier, call.asked, told)
+            self._judge(earlier, call.request, dialogue)
         self._last[key] = _Answered(
-            told, call.call_id, call.asked.request_id, call.ended_at, call.asked.cause
+            dialogue, call.call_id, call.request.request_id, call.ended_at, call.request.cause
         )
 
     async def close(self) -> None:
         """Do nothing: no work is under way."""
 
-    def _judge(self, earlier: _Answered, asked: Asked, told: _Told) -> None:
-        since = asked.asked_at - earlier.ended_at
+    def _judge(self, earlier: _Answered, request: JudgedRequest, dialogue: _Dialogue) -> None:
+        since = request.received_at - earlier.ended_at
         if not timedelta(0) <= since <= timedelta(seconds=self._settings.within_seconds):
             return
-        reaction = self._reaction(earlier.told, told, is_known=asked.user is not None)
+        reaction = self._reaction(earlier.dialogue, dialogue, is_known=request.user is not None)
         if reaction is None:
             return
         self._report(
@@ -116,7 +122,7 @@ class Implicit:
             )
         )
 
-    def _reaction(self, earlier: _Told, now: _Told, *, is_known: bool) -> str | None:
+    def _reaction(self, earlier: _Dialogue, now: _Dialogue, *, is_known: bool) -> str | None:
         """Name the reaction; None if the two are not of one conversation, or the last turn is no
         user's."""
         if now.roles[-1] != "user":
@@ -131,17 +137,19 @@ class Implicit:
         return None
 
 
-def _told(asked: Asked) -> _Told:
-    turns = [turn for turn in asked.conversation.turns if turn.role not in ("system", "developer")]
+def _dialogue(request: JudgedRequest) -> _Dialogue:
+    turns = [
+        turn for turn in request.conversation.turns if turn.role not in ("system", "developer")
+    ]
     questions = [turn.text for turn in turns if turn.role == "user"]
-    return _Told(
+    return _Dialogue(
         turns=tuple(hash((turn.role, turn.text)) for turn in turns),
         roles=tuple(turn.role for turn in turns),
         question=questions[-1] if questions else "",
     )
 
 
-def _key(asked: Asked, told: _Told) -> tuple[object, ...]:
-    if asked.user is not None:
-        return (asked.key_hash, asked.user)
-    return (asked.key_hash, None, told.turns[0])
+def _key(request: JudgedRequest, dialogue: _Dialogue) -> tuple[object, ...]:
+    if request.user is not None:
+        return (request.key_hash, request.user)
+    return (request.key_hash, None, dialogue.turns[0])

@@ -33,7 +33,7 @@ CHANCE = 2.0
 ENOUGH = 3.0
 """Least labels of a mean: if the other keys have fewer, judges' labels fill up the rest, and the
 key's own if those are too few. A key that is alone has no difference."""
-SPEAKS_FOR = 20.0
+REPRESENTS = 20.0
 """Requests of its key that a label represents: with fewer labels, the key's other requests count as
 those of a key without labels."""
 FAULT_FINDERS = ("check:complete", "check:json_schema", FAILED)
@@ -41,7 +41,7 @@ FAULT_FINDERS = ("check:complete", "check:json_schema", FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LabelContent:
     """The content of a label: satisfaction and weight. ``is_fault`` if its source reports only
     faults."""
 
@@ -80,30 +80,30 @@ class KeyActivity:
     faults: float = 0.0
 
     @property
-    def asked(self) -> float:
+    def day_requests(self) -> float:
         """The requests of the day, at least as many as its labels: some are of earlier ones."""
         return max(float(self.requests), self.labels.weight)
 
     @property
-    def speaks_for(self) -> float:
+    def represents(self) -> float:
         """The requests that its labels represent."""
-        return min(self.asked, SPEAKS_FOR * self.labels.weight)
+        return min(self.day_requests, REPRESENTS * self.labels.weight)
 
     @property
     def weight(self) -> float:
         """The weight of its counted labels and faults."""
         return self.labels.weight + self.faults
 
-    def after(self, said: Said, replaced: Said | None = None) -> "KeyActivity":
+    def after(self, content: LabelContent, replaced: LabelContent | None = None) -> "KeyActivity":
         """Return the activity with one more label, in the place of ``replaced`` if given."""
         before = self if replaced is None else self._plus(replaced, -replaced.weight)
-        return before._plus(said, said.weight)
+        return before._plus(content, content.weight)
 
-    def _plus(self, said: Said, weight: float) -> "KeyActivity":
-        if said.is_fault:
-            faults = self.faults + weight * (1.0 - said.value)
+    def _plus(self, content: LabelContent, weight: float) -> "KeyActivity":
+        if content.is_fault:
+            faults = self.faults + weight * (1.0 - content.value)
             return KeyActivity(self.requests, self.labels, faults)
-        return KeyActivity(self.requests, self.labels.plus(said.value, weight), self.faults)
+        return KeyActivity(self.requests, self.labels.plus(content.value, weight), self.faults)
 
 
 @dataclass(slots=True)
@@ -121,16 +121,16 @@ class LevelActivity:
 def may_count(
     level: LevelActivity,
     key: str | None,
-    said: Said,
-    replaced: Said | None = None,
+    content: LabelContent,
+    replaced: LabelContent | None = None,
     *,
     least: float,
 ) -> bool:
     """Decide whether one more label of a key counts. ``least`` is the share by which any key may
     move the satisfaction of the day."""
     own = level.of(key)
-    after = own.after(said, replaced)
-    others = _Others.than(key, after, level, hears_silence=said.is_fault)
+    after = own.after(content, replaced)
+    others = _Others.than(key, after, level, counts_silence=content.is_fault)
     difference = abs(others.difference(after))
     return difference <= max(abs(others.difference(own)), others.limit(after, least))
 
@@ -143,41 +143,41 @@ class _Others:
     mean: float
     fault_rate: float
     weight: float
-    speak_for: float
+    represented: float
 
     @classmethod
     def than(
-        cls, key: str | None, own: KeyActivity, level: LevelActivity, *, hears_silence: bool
+        cls, key: str | None, own: KeyActivity, level: LevelActivity, *, counts_silence: bool
     ) -> "_Others":
         others = [each for name, each in level.keys.items() if name != key]
-        spoken = [each for each in others if each.labels.weight > 0.0]
-        labels = sum(each.labels.weight for each in spoken)
+        labelled = [each for each in others if each.labels.weight > 0.0]
+        labels = sum(each.labels.weight for each in labelled)
         judged = min(max(ENOUGH - labels, 0.0), level.judges.weight)
         fill = max(ENOUGH - labels - judged, 0.0)
         parts = (
-            (_fair_mean(spoken), labels),
+            (_fair_mean(labelled), labels),
             (level.judges.mean, judged),
             (own.labels.mean, fill if own.labels.weight > 0.0 else 0.0),
         )
-        asked = max(level.requests - own.requests, 0)
-        spoken_for = sum(each.speaks_for for each in spoken)
-        silent = max(asked - spoken_for, 0.0)
+        requests = max(level.requests - own.requests, 0)
+        represented = sum(each.represents for each in labelled)
+        silent = max(requests - represented, 0.0)
         return cls(
             mean=_mean(parts),
-            fault_rate=_fault_rate(own, others, asked),
+            fault_rate=_fault_rate(own, others, requests),
             weight=labels + judged + sum(each.faults for each in others),
-            speak_for=spoken_for + silent * (1.0 if hears_silence else judged / ENOUGH),
+            represented=represented + silent * (1.0 if counts_silence else judged / ENOUGH),
         )
 
     def difference(self, own: KeyActivity) -> float:
         """Compute how much more satisfied the key is than the others, in labels. Fewer faults than
         theirs are no praise."""
-        faults = max(own.faults - self.fault_rate * own.asked, 0.0)
+        faults = max(own.faults - self.fault_rate * own.day_requests, 0.0)
         return own.labels.satisfied - self.mean * own.labels.weight - faults
 
     def limit(self, own: KeyActivity, least: float) -> float:
         """Compute the largest difference that the key may have, in labels."""
-        pull = 1.0 if self.speak_for <= 0.0 else (own.asked / self.speak_for) ** 2 / 2.0
+        pull = 1.0 if self.represented <= 0.0 else (own.day_requests / self.represented) ** 2 / 2.0
         return CHANCE + max(least, pull) * (self.weight + own.weight)
 
 
@@ -185,21 +185,21 @@ def _fair_mean(keys: Sequence[KeyActivity]) -> float:
     """Return the mean of the keys' labels, in which none weighs more than if it judged as often as
     the others."""
     labels = sum(each.labels.weight for each in keys)
-    asked = sum(each.asked for each in keys)
+    requests = sum(each.day_requests for each in keys)
     parts = []
     for each in keys:
-        rest = asked - each.asked
+        rest = requests - each.day_requests
         rate = (labels - each.labels.weight) / rest if rest > 0.0 else 1.0
-        parts.append((each.labels.mean, min(each.labels.weight, rate * each.asked)))
+        parts.append((each.labels.mean, min(each.labels.weight, rate * each.day_requests)))
     return _mean(parts)
 
 
-def _fault_rate(own: KeyActivity, others: Sequence[KeyActivity], asked: float) -> float:
+def _fault_rate(own: KeyActivity, others: Sequence[KeyActivity], requests: float) -> float:
     """Return the faults per request of the others, filled up as the mean is."""
-    fill = max(ENOUGH - asked, 0.0)
-    of_own = own.faults / own.asked if own.asked > 0.0 else own.faults
+    fill = max(ENOUGH - requests, 0.0)
+    of_own = own.faults / own.day_requests if own.day_requests > 0.0 else own.faults
     faults = sum(each.faults for each in others) + fill * of_own
-    return faults / (asked + fill)
+    return faults / (requests + fill)
 
 
 def _mean(parts: Sequence[tuple[float, float]]) -> float:

@@ -54,7 +54,7 @@ class Cause(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgedRequest:
     """A request. ``parameters`` are those of its surface that constrain the answer, ``metadata`` is
     the client's; ``user`` is the user that the client names. ``is_limited`` if the client limits
     the length of the answer. ``label_probability`` is that of the draw that bought labels of its
@@ -63,7 +63,7 @@ class Asked:
     request_id: str
     zoo: str
     service_level: str
-    asked_at: datetime
+    received_at: datetime
     key_hash: str | None
     user: str | None
     conversation: Conversation
@@ -88,7 +88,7 @@ class AnsweredCall:
     saw this one.
     """
 
-    asked: Asked
+    request: JudgedRequest
     call_id: str
     candidate: str | None
     is_served: bool
@@ -98,10 +98,10 @@ class AnsweredCall:
     failure: Failure | None = None
 
     @property
-    def is_cut_as_asked(self) -> bool:
+    def is_cut_by_client(self) -> bool:
         """Whether the answer was cut at a length limit of the client."""
         cut = self.answer is not None and self.answer.finish is Finish.LENGTH
-        return cut and self.asked.is_limited
+        return cut and self.request.is_limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +187,9 @@ class LabelDesk:
 
     def ended(self, call: AnsweredCall) -> None:
         """Pass a call to every source; returns at once."""
-        if call.answer is not None and call.answer.tool_calls and call.asked.zoo in self._whole:
+        if call.answer is not None and call.answer.tool_calls and call.request.zoo in self._whole:
             return
-        for source in self._sources.get(call.asked.zoo, ()):
+        for source in self._sources.get(call.request.zoo, ()):
             try:
                 source.ended(call)
             except Exception:
@@ -204,5 +204,5 @@ class LabelDesk:
                 self._failed(source, result)
 
     def _failed(self, source: LabelSource, error: BaseException | None = None) -> None:
-        told = f": {error!r}" if error else ""
-        self._counters.failure("label_failures", f"label source {source.name} failed{told}")
+        reason = f": {error!r}" if error else ""
+        self._counters.failure("label_failures", f"label source {source.name} failed{reason}")

@@ -10,7 +10,7 @@ page              the page of `page/` on this proxy, and who may see and change 
 zoos              administrators see and change how far a zoo is switched on
 before            what serves as before the router, of which requests; what is decided in shadow
 second            another model's answer in place of one that looks bad
-logprobs          endpoints are asked how likely the words of an answer were, and who sees that
+logprobs          endpoints are asked for log-probabilities, and the client does not see them
 decided           a request is read, placed, decided and recorded
 reading           its promise, its words and its features, before it is decided
 buying            whether labels of its answers are bought, and by whose unseen calls
@@ -19,7 +19,7 @@ judges            models that grade answers, called through LiteLLM's own router
 visibility        a decision in LiteLLM's own logs and traces
 explorer          calls to other candidates, in the background and unseen
 repeating         a request repeated to another candidate, and the end of that call
-ends              a call has ended: its record, and everyone who is informed of it
+ends              a call has ended: its record, and all parts that are notified of it
 labelling         the ended call is shown to the sources of labels
 scores            what the operator's function, or the checks, say of an answer
 energy_service    the joules of ended calls, where they are measured
@@ -27,7 +27,7 @@ http              the routes and headers of our own
 feedback          the request that an id means, and what clients say of it, made durable
 influence         how often a key may judge, and how much a verdict may move
 open_requests     what was decided lately, for the retries and for the answer
-holding/          who serves a conversation: asked before a decision, told of answers and ends
+holding/          who serves a conversation: read before a decision, updated by answers and ends
 modes             whether a zoo watches, routes a share, or all; returns it where service suffers
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, wishes, conversation, answer, usage

@@ -63,7 +63,7 @@ class SamplePurses:
         if zoo not in self._purses:
             return True
         purse, keys = self._purses[zoo], self._keys[zoo]
-        keys.asked(key, datetime.now(UTC).date())
+        keys.count(key, datetime.now(UTC).date())
         left = purse.left
         if cost > left or not keys.allows(key, cost, left, self._budgets[zoo]):
             return False

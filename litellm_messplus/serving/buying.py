@@ -12,7 +12,7 @@ from litellm_messplus.deciding.question import Question
 from litellm_messplus.labels.buying import LEAST, KeyShares, is_drawn, need, rate
 from litellm_messplus.labels.checks.shipped import METADATA_KEY
 from litellm_messplus.labels.judge.judge import Judge
-from litellm_messplus.labels.source import Asked, Finding
+from litellm_messplus.labels.source import Finding, JudgedRequest
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime.bounded import Bounded
@@ -25,7 +25,7 @@ from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.store.judging import LabelCosts, first_asked, label_costs
+from litellm_messplus.store.judging import LabelCosts, first_request, label_costs
 from litellm_messplus.store.worker_counters import running
 
 LOOK_SECONDS = 5.0
@@ -59,7 +59,7 @@ class Buyer:
     ) -> tuple[float | None, bool | None]:
         """Return the probability with which labels of the request's answers are bought, None if
         none are; and whether all answers will be labelled, None if known only from the log."""
-        self._keys.asked(request.key_hash, datetime.now(UTC).date())
+        self._keys.count(request.key_hash, datetime.now(UTC).date())
         if self.is_free(request):
             return None, True
         if question.is_alone and self._compares:  # no other candidate answers it
@@ -91,20 +91,20 @@ class Buyer:
         self._reserve(question.request_id, request.key_hash, expected)
         return probability
 
-    def pays(self, asked: Asked, dollars: float) -> bool:
+    def pays(self, judged: JudgedRequest, dollars: float) -> bool:
         """Tell whether a grading is paid whose cost is now known: long answers may make it cost
         more than expected."""
         cost = dollars if self.purse is None else self.purse.of_dollars(dollars)
-        more = cost - self._expected.get(asked.request_id, 0.0)
+        more = cost - self._expected.get(judged.request_id, 0.0)
         if more <= 0.0:
             return True
-        is_paid = self._is_within_share(asked.key_hash, more) and (
-            self.purse is None or self.purse.covers(asked.request_id, cost)
+        is_paid = self._is_within_share(judged.key_hash, more) and (
+            self.purse is None or self.purse.covers(judged.request_id, cost)
         )
         if is_paid:
-            self._count(asked.request_id, asked.key_hash, more)
+            self._count(judged.request_id, judged.key_hash, more)
         else:
-            self.give_back(asked.request_id, asked.key_hash)
+            self.give_back(judged.request_id, judged.key_hash)
         return is_paid
 
     def give_back(self, request_id: str, key: str | None) -> None:
@@ -136,7 +136,7 @@ class Buyer:
         operator's may label them, which only the log shows."""
         return None if self.zoo.labels.checks.callables else False
 
-    def beside(self, decision: Decision, situation: Situation) -> Decision:
+    def with_comparison(self, decision: Decision, situation: Situation) -> Decision:
         """Add to the decision the answer to compare with: the largest candidate's, or a cheaper
         candidate's if the largest serves."""
         if not self._compares:
@@ -229,13 +229,13 @@ class Buyers:
 
 async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:
     """Count the hours since the zoo's first request of today; 0 if there is none."""
-    first = await first_asked(connection, zoo, now.date())
+    first = await first_request(connection, zoo, now.date())
     return 0.0 if first is None else (now - first).total_seconds() / 3600.0
 
 
 def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
     """Explain, for the log at the start, why each zoo whose limit is 0 will never buy labels."""
-    told = []
+    notes = []
     for name, zoo in zoos.items():
         buying = zoo.buy_labels
         if buying is None:
@@ -250,5 +250,5 @@ def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
             if most == 0
         ]
         if limits:
-            told.append(f"{name}: no labels are bought, for {' and '.join(limits)} is 0")
-    return told
+            notes.append(f"{name}: no labels are bought, for {' and '.join(limits)} is 0")
+    return notes

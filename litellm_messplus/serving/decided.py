@@ -232,7 +232,7 @@ class RequestDecider:
 
         choice = engine.decide(read.question, labelled)
         if bought is not None:
-            decision = buyer.beside(choice.decision, choice.situation)
+            decision = buyer.with_comparison(choice.decision, choice.situation)
             choice = replace(choice, decision=decision)
         return choice, bought
 

@@ -15,7 +15,7 @@ from litellm_messplus.conversations.line import Place
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.question import Reading
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.source import Asked, LabelDesk
+from litellm_messplus.labels.source import JudgedRequest, LabelDesk
 from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.records import (
     CallRecord,
@@ -53,7 +53,7 @@ UNMETERED = Metered(None, None, CostSource.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EndedAnswer:
     """The answer of a call; ``reading`` is what LiteLLM reports of it. ``is_cache_hit`` if it came
     from LiteLLM's cache."""
 
@@ -86,7 +86,7 @@ def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """The end of a call of a request: with the answer ``said``, else with an ``error`` and who
+    """The end of a call of a request: with the answer ``answer``, else with an ``error`` and who
     failed. ``needs`` is what the gates read of the request, None in a zoo without gates; ``place``
     is its place in a conversation, None for a call that the user did not see. ``reading`` is set if
     the answer was read to keep or replace it, and ``looks`` if its surface was read before."""
@@ -96,7 +96,7 @@ class CallEnd:
     author: Author
     ended_at: datetime
     seconds: float | None = None
-    said: Said | None = None
+    answer: EndedAnswer | None = None
     error: BaseException | None = None
     failure: Failure | None = None
     needs: Needs | None = None
@@ -119,38 +119,42 @@ class CallSink:
     scores: AnswerScores
     counters: Counters
 
-    def ended(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallRecord:
-        """Notify all parts and return the logged record. ``asked`` is None if no source judges."""
+    def ended(
+        self, record: RequestRecord, judged: JudgedRequest | None, end: CallEnd
+    ) -> CallRecord:
+        """Notify all parts and return the logged record. ``judged`` is None if no source judges."""
         factor = self.energy.price_factor(end.author.deployment_id or "")
         call = call_record(record, end, self.meter, factor, self._looks(record, end))
         self.journal.write(call)
         self.energy.ended(record.zoo, call)
-        if end.said is not None and not end.said.is_cache_hit:
+        if end.answer is not None and not end.answer.is_cache_hit:
             self.gates.succeeded(call.deployment_id, end.needs)
-        response = None if end.said is None else end.said.response
+        response = None if end.answer is None else end.answer.response
         if end.place is not None:
             self.holds.ended(end.place, record, call, response)
-        if asked is not None:
-            self.desk.ended(judged_call(asked, record, call, response))
+        if judged is not None:
+            self.desk.ended(judged_call(judged, record, call, response))
         return call
 
-    async def read(self, record: RequestRecord, asked: Asked | None, end: CallEnd) -> CallEnd:
+    async def read(
+        self, record: RequestRecord, judged: JudgedRequest | None, end: CallEnd
+    ) -> CallEnd:
         """Return the end of a call with what its answer looks like, and the score of its zoo."""
-        if end.said is None:
+        if end.answer is None:
             return end
         surface, looks = SURFACES[record.asker.call_type], self._looks(record, end)
-        looks = await self.scores.scored(asked, surface, end.said.response, looks)
+        looks = await self.scores.scored(judged, surface, end.answer.response, looks)
         return replace(end, looks=looks)
 
     def _looks(self, record: RequestRecord, end: CallEnd) -> AnswerSurface | None:
         """Read what a new answer looks like; None if that fails, which is counted."""
-        said = end.said
+        answer = end.answer
         if end.looks is not None:
             return end.looks
-        if said is None or said.is_cache_hit:
+        if answer is None or answer.is_cache_hit:
             return None
         with self.counters.tolerated("answers_unread", "an answer's surface was not read"):
-            return SURFACES[record.asker.call_type].looks(said.response)
+            return SURFACES[record.asker.call_type].looks(answer.response)
         return None
 
 
@@ -167,27 +171,27 @@ def call_record(
 ) -> CallRecord:
     """Build the record of a call, attributed to the author of the answer; ``looks`` is the answer's
     surface."""
-    author, said = end.author, end.said
+    author, answer = end.author, end.answer
     metered = UNMETERED
-    if said is not None:
+    if answer is not None:
         served = Served(author.candidate, author.deployment_id, price_factor)
-        metered = meter.read(record, served, said.reading)
-    is_cache_hit = said is not None and said.is_cache_hit
+        metered = meter.read(record, served, answer.reading)
+    is_cache_hit = answer is not None and answer.is_cache_hit
     return CallRecord(
         call_id=end.call_id,
         request_id=record.request_id,
         ended_at=end.ended_at,
         role=end.role,
-        status=CallStatus.FAILURE if said is None else CallStatus.SUCCESS,
+        status=CallStatus.FAILURE if answer is None else CallStatus.SUCCESS,
         **asdict(author),
-        response_id=None if said is None else said.response_id,
+        response_id=None if answer is None else answer.response_id,
         **{name: getattr(metered.usage, name, None) for name in TOKENS},
         cost=0.0 if is_cache_hit else metered.cost,
         cost_source=CostSource.MEASURED if is_cache_hit else metered.source,
         seconds=end.seconds,
         is_cache_hit=is_cache_hit,
         error=None if end.error is None else error_words(end.error),
-        answer=None if said is None else said.reading.answer,
+        answer=None if answer is None else answer.reading.answer,
         failure=end.failure,
         answer_surface=looks,
         answer_version=None if looks is None else ANSWER_VERSION,
@@ -225,9 +229,9 @@ class ServedCalls:
         elif answers.is_repeated(data, response):
             author = await self._author_of_repetition(opened, response)
         else:
-            told = answers.response_id(response)
-            if told:
-                opened.response_id = plain_response_id(told)
+            given_id = answers.response_id(response)
+            if given_id:
+                opened.response_id = plain_response_id(given_id)
             author = self._server(opened, call_info) if second is None else second.author
         if opened.place is not None and author.deployment_id is not None:
             self.sink.holds.called(opened.place, opened.record.zoo, author.deployment_id)
@@ -247,7 +251,7 @@ class ServedCalls:
         if opened.first is None:
             if self.sink.scores.is_on(opened.record.zoo) and not opened.is_scored:
                 end = replace(end, looks=opened.looks)
-                opened.looks = (await self.sink.read(opened.record, opened.asked, end)).looks
+                opened.looks = (await self.sink.read(opened.record, opened.judged, end)).looks
             self._answered(opened, end)
         else:  # it may still be replaced
             opened.waiting = partial(self._answered, opened, end)
@@ -259,10 +263,10 @@ class ServedCalls:
         if opened.reading is not None or opened.looks is not None:
             end = replace(end, reading=opened.reading, looks=opened.looks)
         if second is not None:
-            self.sink.ended(opened.record, second.asked, replaced_end(end))
+            self.sink.ended(opened.record, second.judged, replaced_end(end))
             second.log()
             return
-        call = self.sink.ended(opened.record, opened.release_asked(), end)
+        call = self.sink.ended(opened.record, opened.release_judged(), end)
         # The headers of a stream went out before its id was known.
         opened.response_id = opened.response_id or call.response_id
         self.authors.wrote(opened.record.zoo, call)
@@ -281,7 +285,7 @@ class ServedCalls:
         if opened is not None:
             opened.ensure_logged()
             opened.settle()
-            self.sink.ended(opened.record, opened.release_asked(), failed_end(opened, error))
+            self.sink.ended(opened.record, opened.release_judged(), failed_end(opened, error))
 
     def _server(self, opened: OpenRequest, call_info: Mapping[str, Any]) -> Author:
         """Return the author that LiteLLM names before the answer goes out."""
@@ -342,7 +346,9 @@ def answered_end(
         author=author,
         ended_at=_ended_at(payload),
         seconds=seconds,
-        said=Said(response, response_id, reading, is_cache_hit=bool(payload.get("cache_hit"))),
+        answer=EndedAnswer(
+            response, response_id, reading, is_cache_hit=bool(payload.get("cache_hit"))
+        ),
         needs=opened.needs,
         place=opened.place,
     )
@@ -350,9 +356,9 @@ def answered_end(
 
 def replaced_end(end: CallEnd) -> CallEnd:
     """Return the end of a call whose answer the user did not see, because another replaced it."""
-    said = None if end.said is None else replace(end.said, response_id=None)
+    answer = None if end.answer is None else replace(end.answer, response_id=None)
     call_id = replaced_call_id(request_of(end.call_id))
-    return replace(end, call_id=call_id, role=CallRole.REPLACED, said=said, place=None)
+    return replace(end, call_id=call_id, role=CallRole.REPLACED, answer=answer, place=None)
 
 
 def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
@@ -373,8 +379,8 @@ def failed_end(opened: OpenRequest, error: BaseException) -> CallEnd:
 def _response_id(payload: Mapping[str, Any], response: object) -> str | None:
     """Return the id that the client got: for a repeated answer, the payload's id has a suffix of
     its own."""
-    told = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
-    return None if told is None else plain_response_id(told)
+    given_id = answers.response_id(response) if payload.get("cache_hit") else payload.get("id")
+    return None if given_id is None else plain_response_id(given_id)
 
 
 def _usage(payload: Mapping[str, Any]) -> object:

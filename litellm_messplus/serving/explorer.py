@@ -69,7 +69,7 @@ class Explorer:
         surface: Surface,
         arguments: Mapping[str, Any],
     ) -> None:
-        record, asked = opened.record, opened.asked
+        record, judged = opened.record, opened.judged
         call_id = exploration_call_id(record.request_id, number)
         own = OwnCall(call_id, CallRole.EXPLORATION, candidate, surface)
         started = time.perf_counter()
@@ -81,5 +81,5 @@ class Explorer:
             end = own.failed(error, time.perf_counter() - started)
         else:
             end = own.answered(response, time.perf_counter() - started)
-            end = await self._sink.read(record, asked, end)
-        self._sink.ended(record, asked, replace(end, needs=opened.needs))
+            end = await self._sink.read(record, judged, end)
+        self._sink.ended(record, judged, replace(end, needs=opened.needs))

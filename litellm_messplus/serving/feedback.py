@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.routing.decision import label_weight
@@ -65,14 +65,14 @@ class RequestFinder:
         Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
         if too many are waiting, and SQLAlchemyError if the database does not answer.
         """
-        told = plain_response_id(given)
+        request_id = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
-        with self.arrivals.expecting(told) as arrived:
-            found = await self._look(told, caller, session)
+        with self.arrivals.expecting(request_id) as arrived:
+            found = await self._look(request_id, caller, session)
             if found is None:
                 with self._place(caller):
-                    found = await self._await(told, caller, arrived, deadline)
-        found = found or await self._look(told, caller, session)
+                    found = await self._await(request_id, caller, arrived, deadline)
+        found = found or await self._look(request_id, caller, session)
         if found is None and self.arrivals.is_late():
             raise LateLogError(given)
         if found is None:
@@ -256,16 +256,16 @@ class FeedbackDesk:
         call_id = named or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)
         async with self._turn(call_id, patience):
-            said = await call_verdicts(self.database, call_id, MOST_VERDICTS)
+            earlier = await call_verdicts(self.database, call_id, MOST_VERDICTS)
             accepted = Accepted(
                 *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
                 conversation=(found.counted_with or found.request_id) if is_whole else None,
             )
-            if said.say(feedback.value, feedback.comment) and said.counting == feedback.value:
+            if earlier.say(feedback.value, feedback.comment) and earlier.counting == feedback.value:
                 return replace(accepted, outcome=Outcome.UNCHANGED)
-            self._check_room(call_id, said, caller)
-            if not await self._counts(found, caller, feedback.value, said):
-                if said.say(feedback.value, feedback.comment):
+            self._check_room(call_id, earlier, caller)
+            if not await self._counts(found, caller, feedback.value, earlier):
+                if earlier.say(feedback.value, feedback.comment):
                     return replace(accepted, outcome=Outcome.UNCHANGED)
                 accepted = replace(accepted, outcome=Outcome.BEYOND_INFLUENCE)
             label = self._label(feedback, found, accepted)
@@ -322,31 +322,33 @@ class FeedbackDesk:
         finally:
             turn.release()
 
-    def _check_room(self, call_id: str, said: CallVerdicts, caller: Caller) -> None:
-        if said.given >= MOST_VERDICTS and not caller.is_admin:
+    def _check_room(self, call_id: str, earlier: CallVerdicts, caller: Caller) -> None:
+        if earlier.given >= MOST_VERDICTS and not caller.is_admin:
             self.counters.add("verdicts_refused")
-            raise TooManyVerdictsError(f"{call_id} has {said.given} verdicts already")
+            raise TooManyVerdictsError(f"{call_id} has {earlier.given} verdicts already")
 
     async def _counts(
-        self, found: history.Found, caller: Caller, value: float, said: CallVerdicts
+        self, found: history.Found, caller: Caller, value: float, earlier: CallVerdicts
     ) -> bool:
         """Tell whether the verdict counts, that is, gets a positive weight. An administrator's
         always does."""
         if caller.is_admin:
             return True
-        is_of_today = said.counted_at is not None and datetime.now(UTC) - said.counted_at < SPAN
+        is_of_today = (
+            earlier.counted_at is not None and datetime.now(UTC) - earlier.counted_at < SPAN
+        )
         return await self.influence.may_count(
             Cause(found.zoo, found.service_level, found.key_hash),
-            self._said(found.zoo, value),
-            self._said(found.zoo, said.counting)
-            if is_of_today and said.counting is not None
+            self._content(found.zoo, value),
+            self._content(found.zoo, earlier.counting)
+            if is_of_today and earlier.counting is not None
             else None,
         )
 
-    def _said(self, zoo: str, value: float) -> Said:
+    def _content(self, zoo: str, value: float) -> LabelContent:
         """Weigh a verdict by the number of users it stands for. The weight is written with the
         label, so that all readers of the log count it alike."""
-        return Said(value, label_weight(value, self.biases.get(zoo, 1.0)))
+        return LabelContent(value, label_weight(value, self.biases.get(zoo, 1.0)))
 
     def _label(self, feedback: Feedback, found: history.Found, accepted: Accepted) -> LabelRecord:
         counts = accepted.outcome is Outcome.COUNTED
@@ -356,7 +358,7 @@ class FeedbackDesk:
             kind=LabelKind.FEEDBACK,
             source=LabelKind.FEEDBACK,
             value=feedback.value,
-            weight=self._said(found.zoo, feedback.value).weight if counts else 0.0,
+            weight=self._content(found.zoo, feedback.value).weight if counts else 0.0,
             comment=feedback.comment,
         )
         return finding.label()

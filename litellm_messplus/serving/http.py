@@ -142,8 +142,8 @@ def refusals(counters: Counters) -> Iterator[None]:
     except UnknownRequestError as error:
         raise HTTPException(404, f"no request of this key is known as {error}") from error
     except CountsRequestsError as error:
-        told = f"the promise of zoo {error} counts requests: give `id`, of the answer to judge"
-        raise HTTPException(409, told) from error
+        detail = f"the promise of zoo {error} counts requests: give `id`, of the answer to judge"
+        raise HTTPException(409, detail) from error
     except (StaleRevisionError, TooManyVerdictsError) as error:
         raise HTTPException(409, str(error)) from error
     except TooOftenError as error:
@@ -154,5 +154,5 @@ def refusals(counters: Counters) -> Iterator[None]:
         raise HTTPException(503, f"{error}: try again later") from error
     except UNANSWERED as error:
         counters.failure("database_failures", "a client was told to try again")
-        told = AWAY.get(type(error), "try again")
-        raise HTTPException(503, f"the database does not answer: {told}") from error
+        detail = AWAY.get(type(error), "try again")
+        raise HTTPException(503, f"the database does not answer: {detail}") from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.labels.key_pull import LevelActivity, Said, may_count
+from litellm_messplus.labels.key_pull import LabelContent, LevelActivity, may_count
 from litellm_messplus.labels.source import Cause
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
@@ -85,7 +85,9 @@ class KeyInfluence:
         self._counters = counters
         self._known: Bounded[tuple[str, str], _Known] = Bounded(MOST_LEVELS)
 
-    async def may_count(self, cause: Cause, said: Said, replaced: Said | None = None) -> bool:
+    async def may_count(
+        self, cause: Cause, content: LabelContent, replaced: LabelContent | None = None
+    ) -> bool:
         """Tell whether a label counts, in place of the one that it replaces, if any. One that
         counts is remembered from now on; one that does not increases a counter.
 
@@ -95,9 +97,9 @@ class KeyInfluence:
         if pull >= UNBOUNDED:
             return True
         known = await self._look(cause.zoo, cause.service_level)
-        counts = may_count(known, key, said, replaced, least=pull)
+        counts = may_count(known, key, content, replaced, least=pull)
         if counts:
-            known.keys[key] = known.of(key).after(said, replaced)
+            known.keys[key] = known.of(key).after(content, replaced)
         else:
             self._counters.add("verdicts_beyond_influence")
         return counts

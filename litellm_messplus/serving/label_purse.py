@@ -44,14 +44,14 @@ class LabelPurse:
         self._start_allowance = start_allowance
         self._known: LabelCosts | None = None
         self._hours = 0.0
-        self._asked = 0.0
+        self._drawn = 0.0
         self._usual: Bounded[str | None, tuple[RecentMean, RecentMean]] = Bounded(KEYS)
         self._purse = Purse(SETTLED_SECONDS)
 
     def learn(self, known: LabelCosts, hours: float, read_at: float, workers: int = 1) -> None:
         """Update from what the log held at ``read_at`` on the clock. ``hours`` is the time since
         the zoo's first request of today; until the next reading ``workers`` share what is left."""
-        self._known, self._hours, self._asked = known, hours, 0.0
+        self._known, self._hours, self._drawn = known, hours, 0.0
         self._purse.learn(self._room(known), read_at, workers)
 
     def probability(
@@ -69,7 +69,7 @@ class LabelPurse:
         known = self._known
         if known is None:
             return 0.0, 0.0
-        self._asked += largest
+        self._drawn += largest
         self._purse.known = self._room(known)
         one, left = self._one(largest, judging), self.left
         expected = one + others
@@ -126,7 +126,7 @@ class LabelPurse:
         )
 
     def _spending(self, known: LabelCosts) -> Spending:
-        so_far = known.largest_today + self._asked
+        so_far = known.largest_today + self._drawn
         return Spending(
             saved=known.saved,
             spent=known.unseen + self.of_dollars(known.judging),

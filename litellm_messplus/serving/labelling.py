@@ -11,12 +11,12 @@ from litellm_messplus.journal import Journal
 from litellm_messplus.labels.checks.source import Failures, build_checks
 from litellm_messplus.labels.implicit import Implicit
 from litellm_messplus.labels.judge.judge import Judge
-from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import (
     AnsweredCall,
-    Asked,
     Cause,
     Finding,
+    JudgedRequest,
     LabelDesk,
     LabelSource,
     ReportFinding,
@@ -32,15 +32,15 @@ from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 
-def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
+def judged_request(record: RequestRecord, request: IncomingRequest) -> JudgedRequest:
     """Build the request for the label sources. A label of a further turn goes to the conversation,
     which its first request stands for."""
     given = request.kwargs
-    return Asked(
+    return JudgedRequest(
         request_id=record.counted_with or record.request_id,
         zoo=record.zoo,
         service_level=record.service_level,
-        asked_at=record.created_at,
+        received_at=record.created_at,
         key_hash=record.asker.key_hash,
         user=_user(request),
         conversation=request.conversation,
@@ -52,19 +52,19 @@ def judged_request(record: RequestRecord, request: IncomingRequest) -> Asked:
 
 
 def judged_call(
-    asked: Asked, record: RequestRecord, call: CallRecord, response: Any
+    request: JudgedRequest, record: RequestRecord, call: CallRecord, response: Any
 ) -> AnsweredCall:
     """Build the ended call for the label sources; ``response`` is LiteLLM's, of any surface."""
-    said = SURFACES[record.asker.call_type].said
+    read = SURFACES[record.asker.call_type].read_answer
     is_turn = record.counted_with is not None and call.role is CallRole.SERVED
     return AnsweredCall(
-        asked=asked,
-        call_id=served_call_id(asked.request_id) if is_turn else call.call_id,
+        request=request,
+        call_id=served_call_id(request.request_id) if is_turn else call.call_id,
         candidate=call.candidate,
         is_served=call.role is CallRole.SERVED,
-        calls=1 + record.exploration_calls + asked.also,
+        calls=1 + record.exploration_calls + request.also,
         ended_at=call.ended_at,
-        answer=said(response) if call.status is CallStatus.SUCCESS else None,
+        answer=read(response) if call.status is CallStatus.SUCCESS else None,
         failure=None if is_turn else call.failure,
     )
 
@@ -84,17 +84,17 @@ class LabelWriter:
         self._journal = journal
         self._influence = influence
         self._counters = counters
-        self._told: list[ReportFinding] = []
+        self._reports: list[ReportFinding] = []
         self._waiting: deque[tuple[Cause, LabelRecord]] = deque()
         self._weighing = Tasks(most=1)
 
-    def also(self, told: ReportFinding) -> None:
+    def also(self, report: ReportFinding) -> None:
         """Add a receiver of every finding."""
-        self._told.append(told)
+        self._reports.append(report)
 
     def report(self, finding: Finding) -> None:
-        for told in self._told:
-            told(finding)
+        for report in self._reports:
+            report(finding)
         if finding.cause is None:
             self._journal.write(finding.label())
         elif len(self._waiting) >= MOST_WAITING:
@@ -114,9 +114,9 @@ class LabelWriter:
         journal does."""
         while self._waiting:
             cause, label = self._waiting[0]
-            said = Said.of(label.source, label.value, label.weight)
+            content = LabelContent.of(label.source, label.value, label.weight)
             try:
-                counts = await self._influence.may_count(cause, said)
+                counts = await self._influence.may_count(cause, content)
             except Exception:
                 self._counters.failure("database_failures", "a label's key could not be looked up")
                 await asyncio.sleep(RETRY_SECONDS)

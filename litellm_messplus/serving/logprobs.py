@@ -48,12 +48,12 @@ class AnswerLogprobs:
         self._due: Bounded[str, float] = Bounded(DEPLOYMENTS)
         self._asking: Bounded[str, str] = Bounded(REMEMBERED)
 
-    def asked(self, kwargs: dict[str, Any], call_type: object) -> dict[str, Any] | None:
+    def with_logprobs(self, kwargs: dict[str, Any], call_type: object) -> dict[str, Any] | None:
         """Return the arguments of a call with log-probabilities asked for; None to leave them."""
         call_id = str(kwargs.get("litellm_call_id"))
         self._asking.pop(call_id, None)  # of an attempt before
         called = str(getattr(call_type, "value", call_type))
-        if called != CHAT_COMPLETIONS.call_type or kwargs.get("stream") or _is_said(kwargs):
+        if called != CHAT_COMPLETIONS.call_type or kwargs.get("stream") or _is_given(kwargs):
             return None
         deployment = str((kwargs.get("model_info") or {}).get("id"))
         if not self._is_of_zoo(kwargs) or not self._may_ask(deployment):
@@ -82,7 +82,7 @@ class AnswerLogprobs:
     def _wanted(self, data: Mapping[str, Any]) -> OpenRequest | None:
         """Return the request of a hook if we, and not its client, want log-probabilities."""
         opened = self._open.of_hook(data, data)
-        is_ours = opened is not None and self._is_chat(opened) and not _is_said(data)
+        is_ours = opened is not None and self._is_chat(opened) and not _is_given(data)
         return opened if is_ours else None
 
     def _remove(self, response: object) -> None:
@@ -140,11 +140,11 @@ class LogprobsHook(CustomLogger):  # type: ignore[misc]
         with self._logprobs.counters.tolerated(
             "logprobs_failed", "log-probabilities were not asked for"
         ):
-            return self._logprobs.asked(kwargs, call_type)
+            return self._logprobs.with_logprobs(kwargs, call_type)
         return None
 
 
-def _is_said(arguments: Mapping[str, Any]) -> bool:
+def _is_given(arguments: Mapping[str, Any]) -> bool:
     """Tell whether a client says itself whether it wants log-probabilities."""
     return LOGPROBS in arguments or LOGPROBS in (arguments.get("extra_body") or ())
 

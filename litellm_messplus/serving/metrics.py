@@ -115,10 +115,10 @@ class Distributions:
     def _remember(self, record: RequestRecord) -> None:
         self._zoos[record.request_id] = record.zoo
 
-    def _count(self, told: Distribution, value: float, *labels: str) -> None:
-        bucket = bisect_left(told.bounds, value)
-        self._counts[told.metric, labels, bucket] += 1
-        self._counts[told.metric, labels, SUM] += value
+    def _count(self, shape: Distribution, value: float, *labels: str) -> None:
+        bucket = bisect_left(shape.bounds, value)
+        self._counts[shape.metric, labels, bucket] += 1
+        self._counts[shape.metric, labels, SUM] += value
 
 
 def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
@@ -127,12 +127,12 @@ def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
     for name, count in counts.items():
         metric, labels, bucket = json.loads(name)
         by_series.setdefault(metric, {}).setdefault(tuple(labels), {})[bucket] = count
-    for told in DISTRIBUTIONS:
-        family = HistogramMetricFamily(told.metric, told.meaning, labels=told.labels)
-        for series, found in sorted(by_series.get(told.metric, {}).items()):
-            up_to = accumulate(found.get(each, 0.0) for each in range(len(told.buckets)))
+    for shape in DISTRIBUTIONS:
+        family = HistogramMetricFamily(shape.metric, shape.meaning, labels=shape.labels)
+        for series, found in sorted(by_series.get(shape.metric, {}).items()):
+            up_to = accumulate(found.get(each, 0.0) for each in range(len(shape.buckets)))
             family.add_metric(
-                series, list(zip(told.buckets, up_to, strict=True)), found.get(SUM, 0.0)
+                series, list(zip(shape.buckets, up_to, strict=True)), found.get(SUM, 0.0)
             )
         yield family
 
@@ -167,7 +167,7 @@ def exposition(
     """Write everything in Prometheus's text format; ``counts`` are those of all workers."""
     found = {**figures, **price_gauges(engines), **_counted(counts)}
     registry = CollectorRegistry()
-    registry.register(_Told([*_families(found), *histograms(below(counts, DISTRIBUTED))]))
+    registry.register(_Families([*_families(found), *histograms(below(counts, DISTRIBUTED))]))
     return generate_latest(registry).decode()
 
 
@@ -186,7 +186,7 @@ def readiness_gauges(found: Readiness, state_seconds: float) -> dict[Series, flo
     }
 
 
-class _Told(Collector):
+class _Families(Collector):
     """Metrics that are already computed, as a collector for a registry."""
 
     def __init__(self, families: Iterable[Metric]) -> None:

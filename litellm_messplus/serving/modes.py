@@ -72,7 +72,7 @@ def shown(mode: ZooMode) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Comparison:
     """The current forecast, and the outcome of the requests that were routed since a change, both
     as JSON; None if nothing was decided in shadow, or routed."""
 
@@ -80,27 +80,27 @@ class Told:
     happened: dict[str, Any] | None = None
 
 
-NOTHING_TOLD = Told()
+NOT_COMPARED = Comparison()
 
 
-async def told(log: ObservedLog, since: datetime | None) -> Told:
+async def compare(log: ObservedLog, since: datetime | None) -> Comparison:
     """Read the forecast and the outcome since a change. Raises SQLAlchemyError."""
     found = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
     happened = await log.happened(since)
-    return Told(*(asdict(each) if each.requests else None for each in (found, happened)))
+    return Comparison(*(asdict(each) if each.requests else None for each in (found, happened)))
 
 
-async def told_if_possible(
+async def try_to_compare(
     log: ObservedLog, since: datetime | None, failed: Callable[[str], None]
-) -> Told:
+) -> Comparison:
     """Read both for a change that must not wait for them. If that fails, report it to ``failed``,
     and return neither."""
     try:
         async with asyncio.timeout(READING_SECONDS):
-            return await told(log, since)
+            return await compare(log, since)
     except Exception:
         failed("a change of a mode is logged without its forecast")
-        return Told()
+        return Comparison()
 
 
 # Changes of modes.
@@ -119,8 +119,8 @@ async def adopt(database: AsyncEngine, modes: LiveModes) -> None:
         if is_new:
             reason = "as configured" if row is None else "the configuration has changed"
             log = ObservedLog(database, zoo, modes.settings[zoo].streams)
-            told = await told_if_possible(log, None if row is None else row.at, logger.exception)
-            await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason, told))
+            found = await try_to_compare(log, None if row is None else row.at, logger.exception)
+            await zoo_modes.append(database, _next(zoo, row, wanted, wanted, FILE, reason, found))
     modes.learn(await zoo_modes.newest(database))
 
 
@@ -131,7 +131,7 @@ def _next(
     file: ZooMode,
     by: str,
     reason: str,
-    told: Told,
+    found: Comparison,
 ) -> ModeRow:
     return ModeRow(
         zoo=zoo,
@@ -143,8 +143,8 @@ def _next(
         reason=reason,
         at=datetime.now(UTC),
         file_fingerprint=file.fingerprint,
-        forecast=told.forecast,
-        happened=told.happened,
+        forecast=found.forecast,
+        happened=found.happened,
     )
 
 
@@ -171,10 +171,10 @@ class ModeChanges:
         wanted: ZooMode,
         by: str,
         reason: str,
-        told: Told = NOTHING_TOLD,
+        found: Comparison = NOT_COMPARED,
     ) -> ModeRow:
-        """Write a change of the revision in ``wanted``, with ``told``: the current forecast, and
-        the outcome under that revision.
+        """Write a change of the revision in ``wanted``, with the current forecast and the outcome
+        under that revision.
 
         Raises StaleRevisionError if it is not the newest revision any more, and SQLAlchemyError or
         TimeoutError if the database does not take it.
@@ -182,7 +182,7 @@ class ModeChanges:
         await self.look()
         newest = self._modes.now[zoo].revision
         file = self._modes.files[zoo]
-        row = _next(zoo, self._modes.rows.get(zoo), wanted, file, by, reason, told)
+        row = _next(zoo, self._modes.rows.get(zoo), wanted, file, by, reason, found)
         if wanted.revision != newest or not await zoo_modes.append(self._database, row):
             raise StaleRevisionError(
                 f"revision {wanted.revision} of zoo {zoo} is not its newest any more: read it again"
@@ -215,7 +215,7 @@ class WayBack:
 
     def start(self, periodic: Periodic) -> None:
         """Begin the checks, in the running event loop."""
-        failed = "nobody looked for a way back"
+        failed = "no way back was looked for"
         periodic.every(LOOK_SECONDS, self.look, "way_back_failures", failed, first=LOOK_SECONDS)
 
     async def look(self) -> None:
@@ -243,9 +243,9 @@ class WayBack:
     async def _return(self, zoo: str, mode: ZooMode, reason: str) -> None:
         wanted = replace(mode, mode=Mode.WATCH)
         failed = partial(self.counters.failure, "forecasts_unread")
-        told = await told_if_possible(self._log(zoo), self._since(zoo), failed)
+        found = await try_to_compare(self._log(zoo), self._since(zoo), failed)
         try:
-            row = await self.changes.change(zoo, wanted, WAY_BACK, reason, told)
+            row = await self.changes.change(zoo, wanted, WAY_BACK, reason, found)
         except StaleRevisionError:
             return  # another worker was first, or an administrator
         self.counters.add("zoos_returned")

@@ -179,15 +179,15 @@ class StatusWatch:
     async def metrics(self) -> str:
         """Write the figures of the status, and the counters of all workers, in Prometheus's
         format; without the database, what is in memory."""
-        found = await self._told_in_time()
+        found = await self._read_in_time()
         counts = (await self.shared.sums()).everyone
         state = readiness_gauges(self.readiness(), self.state_seconds())
         return exposition({**found, **state}, self.engines, counts)
 
-    async def _told_in_time(self) -> dict[Series, float]:
+    async def _read_in_time(self) -> dict[Series, float]:
         """Read the figures of the status; those in memory if that fails or takes too long."""
         with self.own_counters.tolerated(
-            "readings_given_up", "the metrics are told from memory alone"
+            "readings_given_up", "the metrics are read from memory alone"
         ):
             async with asyncio.timeout(SCRAPE_SECONDS):
                 return figures_of(await self.figures(), self.engines)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question, Reading
-from litellm_messplus.labels.source import Asked
+from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
@@ -98,11 +98,11 @@ class First:
 @dataclass(frozen=True, slots=True)
 class Second:
     """The answer that the client gets in place of the first: its author. ``log`` records its call,
-    after that of the first; ``asked`` is set if a label is to be found for the first."""
+    after that of the first; ``judged`` is set if a label is to be found for the first."""
 
     author: Author
     log: Callable[[], object]
-    asked: Asked | None = None
+    judged: JudgedRequest | None = None
 
 
 METADATA_KEY = "messplus"
@@ -111,7 +111,7 @@ METADATA_KEY = "messplus"
 @dataclass(slots=True)
 class OpenRequest:
     """An open request. ``tried`` are the ids of the deployments that failed it, and ``spared`` is
-    the one whose newest failure was caused by what we added to the call; ``asked`` is set
+    the one whose newest failure was caused by what we added to the call; ``judged`` is set
     if a source judges its answers, ``author`` if LiteLLM's cache answered and the author is known.
     ``needs`` is what the gates require, None in a zoo without gates; ``barred`` are the ids of the
     deployments that cannot take it, and ``left_out`` the candidates that a rule or a limit leaves
@@ -126,7 +126,7 @@ class OpenRequest:
 
     record: RequestRecord
     ranking: tuple[str, ...]
-    asked: Asked | None = None
+    judged: JudgedRequest | None = None
     needs: Needs | None = None
     barred: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
@@ -159,10 +159,10 @@ class OpenRequest:
         if waiting is not None:
             waiting()
 
-    def release_asked(self) -> Asked | None:
-        """Return ``asked`` and drop it, since an open request stays in memory long after."""
-        asked, self.asked = self.asked, None
-        return asked
+    def release_judged(self) -> JudgedRequest | None:
+        """Return ``judged`` and drop it, since an open request stays in memory long after."""
+        judged, self.judged = self.judged, None
+        return judged
 
 
 class OpenRequests:

@@ -158,7 +158,7 @@ class Viewer:
             key = key_of_dashboard(request.cookies.get(LITELLM_COOKIE, ""))
             if key is not None:
                 return await administrator(with_key(request, key))
-        raise HTTPException(401, "nobody is signed in to the page")
+        raise HTTPException(401, "no one is signed in to the page")
 
 
 def key_of_dashboard(cookie: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.serving.deployments.deployment import exploration_barred, exploration_target
 from litellm_messplus.serving.deployments.metering import ReportedCall
-from litellm_messplus.serving.ends import CallEnd, Said, who_failed
+from litellm_messplus.serving.ends import CallEnd, EndedAnswer, who_failed
 from litellm_messplus.serving.litellm_seam import (
     OWN_PARAMETERS,
     hidden_params,
@@ -59,8 +59,8 @@ class OwnCall:
         reading = ReportedCall(
             surface.used(response), surface.text(response), hidden.get("response_cost"), seconds
         )
-        said = Said(response, answers.response_id(response), reading)
-        return self._end(seconds, hidden.get("model_id"), said=said)
+        answer = EndedAnswer(response, answers.response_id(response), reading)
+        return self._end(seconds, hidden.get("model_id"), answer=answer)
 
     def failed(self, error: Exception, seconds: float) -> CallEnd:
         """Build its end without one."""

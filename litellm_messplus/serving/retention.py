@@ -35,16 +35,16 @@ class Retention:
 
     async def look(self) -> None:
         """Prune what is old enough now. Raises OSError or ValueError if no process could."""
-        asked = self._settings.retention
-        if asked is None:
+        settings = self._settings.retention
+        if settings is None:
             return
-        given = prune.task(self._settings.database, asked.keep_days, asked.archive)
-        status, told, reason = await _ran(given)
+        given = prune.task(self._settings.database, settings.keep_days, settings.archive)
+        status, output, reason = await _ran(given)
         if status != 0:
             last = (reason.strip().splitlines() or ["no reason was given"])[-1]
             self._counters.failure("retention_failures", f"the log was not pruned: {last}")
             return
-        pruned = json.loads(told)
+        pruned = json.loads(output)
         if pruned is not None:
             self._counters.add("retention_runs")
             _tell(pruned)
@@ -54,12 +54,12 @@ async def _ran(given: bytes) -> tuple[int, str, str]:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*COMMAND, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
-        told, reason = await process.communicate(given)
+        output, reason = await process.communicate(given)
     except asyncio.CancelledError:
         process.kill()
         await process.wait()
         raise
-    return process.returncode or 0, told.decode(), reason.decode(errors="replace")
+    return process.returncode or 0, output.decode(), reason.decode(errors="replace")
 
 
 def _tell(pruned: dict[str, Any]) -> None:

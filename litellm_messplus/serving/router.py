@@ -68,7 +68,7 @@ class Listeners:
         """Log a decision, keep the request for the sources of labels and the score of its zoo, and
         begin the calls to the candidates that no user sees."""
         if self.desk.is_watched(record.zoo):
-            opened.asked = judged_request(record, request)
+            opened.judged = judged_request(record, request)
         self.journal.write(record)
         self.explorer.start(opened, called, request)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from litellm_messplus.labels.checks.check import CheckTimeoutError, LimitedFunction
 from litellm_messplus.labels.checks.source import Checks, load_function
-from litellm_messplus.labels.source import AnsweredCall, Asked, LabelDesk
+from litellm_messplus.labels.source import AnsweredCall, JudgedRequest, LabelDesk
 from litellm_messplus.prediction.answer import SCORE_SECONDS, AnswerSurface, as_score, with_score
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
@@ -42,21 +42,25 @@ class AnswerScores:
         return zoo in self._scores
 
     async def scored(
-        self, asked: Asked | None, surface: Surface, response: object, looks: AnswerSurface | None
+        self,
+        judged: JudgedRequest | None,
+        surface: Surface,
+        response: object,
+        looks: AnswerSurface | None,
     ) -> AnswerSurface | None:
-        """Return what an answer looks like, with its score, if its zoo has one. ``asked`` is its
+        """Return what an answer looks like, with its score, if its zoo has one. ``judged`` is its
         request; None where neither sources of labels nor a score want it."""
-        scoring = None if asked is None else self._scores.get(asked.zoo)
-        if asked is None or scoring is None or looks is None:
+        scoring = None if judged is None else self._scores.get(judged.zoo)
+        if judged is None or scoring is None or looks is None:
             return looks
         try:
-            said, now = surface.said(response), datetime.now(UTC)
-            found = await scoring(AnsweredCall(asked, "", None, True, 1, now, said))
+            answer, now = surface.read_answer(response), datetime.now(UTC)
+            found = await scoring(AnsweredCall(judged, "", None, True, 1, now, answer))
             return looks if found is None else with_score(looks, as_score(found))
         except CheckTimeoutError:
-            self._counters.failure("scores_timed_out", f"the score of {asked.zoo} took too long")
+            self._counters.failure("scores_timed_out", f"the score of {judged.zoo} took too long")
         except Exception:
-            self._counters.failure("scores_failed", f"the score of {asked.zoo} failed")
+            self._counters.failure("scores_failed", f"the score of {judged.zoo} failed")
         return looks
 
 
@@ -74,4 +78,4 @@ def _scoring(zoo: str, path: str, desk: LabelDesk) -> Scoring:
 async def _by_function(function: LimitedFunction, call: AnsweredCall) -> Any:
     assert call.answer is not None
     text = call.answer.text or call.answer.refusal or ""
-    return await function(call.asked.conversation.text, text)
+    return await function(call.request.conversation.text, text)

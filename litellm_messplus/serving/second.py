@@ -72,7 +72,7 @@ class SecondAnswers:
             if answers.is_repeated(data, response):
                 return None
             looks = surface.looks(response) if opened.looks is None else opened.looks
-            opened.looks = await self.sink.scores.scored(opened.asked, surface, response, looks)
+            opened.looks = await self.sink.scores.scored(opened.judged, surface, response, looks)
             opened.is_scored = True
             reading = self._read(opened, first, surface, response)
             opened.reading = reading
@@ -91,7 +91,7 @@ class SecondAnswers:
     ) -> Reading | None:
         """Read the answer; None for one that calls a tool, or that another candidate gave than the
         chosen one."""
-        if opened.looks is None or surface.said(response).tool_calls:
+        if opened.looks is None or surface.read_answer(response).tool_calls:
             return None
         deployment = hidden_params(response).get("model_id")
         if self.index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
@@ -119,17 +119,17 @@ class SecondAnswers:
             return None
         end = call.answered(response, time.perf_counter() - started)
         end = replace(end, needs=opened.needs, place=opened.place)
-        self._replace(opened, first, await self.sink.read(opened.record, opened.asked, end))
+        self._replace(opened, first, await self.sink.read(opened.record, opened.judged, end))
         return response
 
     def _replace(self, opened: OpenRequest, first: First, end: CallEnd) -> None:
         """Note that the client gets the answer of this call, and whether a label is to be found for
         the first one."""
-        asked = of_first = opened.release_asked()
-        if asked is not None:
+        judged = of_first = opened.release_judged()
+        if judged is not None:
             is_checked = first.engine.checks_replaced(opened.record.request_id)
-            asked = replace(asked, also=int(is_checked))
-            of_first = replace(asked, label_probability=CHECKED_SHARE) if is_checked else None
-        log = partial(self.sink.ended, opened.record, asked, end)
+            judged = replace(judged, also=int(is_checked))
+            of_first = replace(judged, label_probability=CHECKED_SHARE) if is_checked else None
+        log = partial(self.sink.ended, opened.record, judged, end)
         opened.second = Second(end.author, log, of_first)
         self.counters.add("second_answers")

@@ -15,7 +15,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.deployments.deployment import befores
 from litellm_messplus.serving.http import refusals
-from litellm_messplus.serving.modes import LiveModes, ModeChanges, told
+from litellm_messplus.serving.modes import LiveModes, ModeChanges, compare
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
 from litellm_messplus.store import zoo_modes
@@ -109,7 +109,7 @@ class ZooDesk:
         await self.changes.look()
         row, log = self.modes.rows.get(zoo), self._log(zoo)
         history = await zoo_modes.history(self.database, zoo, SHOWN)
-        now = await told(log, None if row is None else row.at)
+        now = await compare(log, None if row is None else row.at)
         async with self.database.connect() as connection:
             reads = await read_second_answers(connection, zoo)
         return ZooSwitch(
@@ -143,7 +143,7 @@ class ZooDesk:
 
     async def _write(self, zoo: str, new: ZooMode, by: str, reason: str) -> None:
         row, log = self.modes.rows.get(zoo), self._log(zoo)
-        now = await told(log, None if row is None else row.at)
+        now = await compare(log, None if row is None else row.at)
         await self.changes.change(zoo, new, by, reason, now)
 
     def _known(self, zoo: str) -> None:

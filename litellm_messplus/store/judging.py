@@ -169,7 +169,7 @@ async def label_costs(
     return found
 
 
-async def first_asked(connection: AsyncConnection, zoo: str, today: date) -> datetime | None:
+async def first_request(connection: AsyncConnection, zoo: str, today: date) -> datetime | None:
     """Find the time of the zoo's first request on that day (UTC)."""
     query = (
         select(requests.c.created_at)

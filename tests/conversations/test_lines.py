@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.conversations.line import Joined, LineRequest, Place, Told, Warm
+from litellm_messplus.conversations.line import Joined, LineRequest, LoggedTurn, Place, Warm
 from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.store.answered import read_conversation_key
@@ -330,10 +330,10 @@ def test_a_prompt_that_everybody_asks_has_few_owners(desk: Desk) -> None:
 # What others know: other workers' lines, and nobody a prompt of its digest.
 
 
-def told(turn: int, prompt: bytes = b"p" * 16, **changed: object) -> Told:
+def told(turn: int, prompt: bytes = b"p" * 16, **changed: object) -> LoggedTurn:
     warm = Warm(900.0, 400, 0.0)
     given = {"deployment": "d1", "warm": warm, **changed}
-    return Told("r1", "r1", prompt, turn, SMALL, characters=400, **given)  # type: ignore[arg-type]
+    return LoggedTurn("r1", "r1", prompt, turn, SMALL, characters=400, **given)  # type: ignore[arg-type]
 
 
 def test_a_line_that_the_log_tells_of_is_known() -> None:

@@ -32,7 +32,7 @@ def slow(call):
 
 async def scored(call):
     await asyncio.sleep(0)
-    return 0.25 if "score me" in call.asked.conversation.last else None
+    return 0.25 if "score me" in call.request.conversation.last else None
 """
 LABELS = "SELECT * FROM labels WHERE request_id = ? ORDER BY source, call_id"
 ANSWER = "The answer is 42."

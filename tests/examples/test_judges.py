@@ -18,18 +18,18 @@ from examples.tiny_zoo.judges import (
 )
 from examples.tiny_zoo.tasks import generate
 from litellm_messplus.labels.judge.prompts import grades, messages, schema
-from litellm_messplus.labels.source import Answer, Asked
+from litellm_messplus.labels.source import Answer, JudgedRequest
 from litellm_messplus.prediction.encoder import Conversation, Turn
 
 TASKS = list(generate(4_000, seed=11))
 
 
-def asked(text: str) -> Asked:
-    return Asked(
+def asked(text: str) -> JudgedRequest:
+    return JudgedRequest(
         request_id="r1",
         zoo="tiny-zoo-judged",
         service_level="default",
-        asked_at=datetime(2026, 1, 1, tzinfo=UTC),
+        received_at=datetime(2026, 1, 1, tzinfo=UTC),
         key_hash=None,
         user=None,
         conversation=Conversation((Turn("user", text),)),

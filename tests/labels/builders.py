@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finish
+from litellm_messplus.labels.source import Answer, AnsweredCall, Finish, JudgedRequest
 from litellm_messplus.prediction.encoder import Conversation, Turn
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -16,20 +16,20 @@ def conversation(*texts: str, system: str | None = None) -> Conversation:
     return Conversation(tuple([Turn("system", system)] if system else []) + tuple(said))
 
 
-def asked(*texts: str, seconds: float = 0.0, **changed: Any) -> Asked:
+def asked(*texts: str, seconds: float = 0.0, **changed: Any) -> JudgedRequest:
     """A request, so many seconds after noon."""
     given: dict[str, Any] = {
         "request_id": f"r{seconds:g}",
         "zoo": "zoo",
         "service_level": "default",
-        "asked_at": NOON + timedelta(seconds=seconds),
+        "received_at": NOON + timedelta(seconds=seconds),
         "key_hash": "key",
         "user": None,
         "conversation": conversation(*texts),
         "parameters": {},
         "metadata": {},
     }
-    return Asked(**given | changed)
+    return JudgedRequest(**given | changed)
 
 
 def answered(
@@ -47,7 +47,7 @@ def answered(
         "candidate": "small",
         "is_served": True,
         "calls": 1,
-        "ended_at": request.asked_at + timedelta(seconds=1),
+        "ended_at": request.received_at + timedelta(seconds=1),
     }
     given |= {name: value for name, value in changed.items() if name in of_call}
-    return AnsweredCall(asked=request, answer=answer, **given)
+    return AnsweredCall(request=request, answer=answer, **given)

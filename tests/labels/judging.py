@@ -13,7 +13,7 @@ from litellm_messplus.labels.judge.asking import Asking, Grader, JudgeCost, Judg
 from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompts import Message
-from litellm_messplus.labels.source import Answer, AnsweredCall, Asked, Finding, Finish
+from litellm_messplus.labels.source import Answer, AnsweredCall, Finding, Finish, JudgedRequest
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime.counters import Counters
@@ -21,11 +21,11 @@ from litellm_messplus.settings.labels import BuyingSettings
 from tests.support import judge
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ASKED = Asked(
+REQUEST = JudgedRequest(
     request_id="r1",
     zoo="zoo",
     service_level="default",
-    asked_at=NOW,
+    received_at=NOW,
     key_hash=None,
     user=None,
     conversation=Conversation((Turn("system", "be brief"), Turn("user", "what is 6 times 7?"))),
@@ -44,7 +44,7 @@ def call(
     """One ended call; ``text`` None is one that failed, and without a ``probability`` no labels of
     its request are bought."""
     return AnsweredCall(
-        asked=replace(ASKED, request_id=request_id, label_probability=probability),
+        request=replace(REQUEST, request_id=request_id, label_probability=probability),
         call_id=f"{request_id}.{number}",
         candidate=f"secret-model-{number}",
         is_served=number == 0,
@@ -74,12 +74,12 @@ def honest(messages: Sequence[Mapping[str, str]]) -> Reply:
 
 @dataclass
 class ScriptedJudge:
-    """``script`` answers or raises; ``prompts`` holds what it was shown, ``asked_at`` when."""
+    """``script`` answers or raises; ``prompts`` holds what it was shown, ``times`` when."""
 
     script: Callable[[Sequence[Mapping[str, str]]], Reply] = honest
     seconds: float = 0.0
     prompts: list[Sequence[Message]] = field(default_factory=list)
-    asked_at: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
 
@@ -87,7 +87,7 @@ class ScriptedJudge:
         self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
     ) -> Reply:
         self.prompts.append(messages)
-        self.asked_at.append(asyncio.get_running_loop().time())
+        self.times.append(asyncio.get_running_loop().time())
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:

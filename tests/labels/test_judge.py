@@ -190,7 +190,7 @@ async def test_a_request_that_the_judge_refuses_is_left_out_at_once_and_holds_up
     started = asyncio.get_running_loop().time()
     await idle()
 
-    bench, waited = bench, bench.scripted.asked_at[-1] - started
+    bench, waited = bench, bench.scripted.times[-1] - started
     assert bench.verdicts == {"r2.0": 1.0}
     assert waited == 0.0
     assert bench.counts == {"judge_failures": 1, "judge_left_out": 1}

@@ -5,7 +5,7 @@ import pytest
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.asking import REST, JudgeCost
 from litellm_messplus.labels.judge.prompts import CONVERSATION_CHARACTERS
-from litellm_messplus.labels.source import Asked
+from litellm_messplus.labels.source import JudgedRequest
 from tests.labels.judging import Bench, ScriptedJudge, call, idle
 from tests.support.virtual_time import in_virtual_time
 
@@ -84,9 +84,9 @@ async def test_gradings_under_way_are_paid_before_they_are_charged() -> None:
 
 @in_virtual_time
 async def test_nothing_is_graded_that_is_not_paid() -> None:
-    asked: list[tuple[Asked, float]] = []
+    asked: list[tuple[JudgedRequest, float]] = []
 
-    def is_paid(request: Asked, dollars: float) -> bool:
+    def is_paid(request: JudgedRequest, dollars: float) -> bool:
         asked.append((request, dollars))
         return False
 
@@ -96,7 +96,7 @@ async def test_nothing_is_graded_that_is_not_paid() -> None:
     await idle()
 
     ((request, dollars),) = asked
-    assert request == call("r1").asked
+    assert request == call("r1").request
     assert 0.0 < dollars < 2.0 * expected(request.conversation.text)
     assert not bench.findings
     assert bench.counts["judge_over_budget"] == 1

@@ -15,7 +15,7 @@ async def test_a_request_is_handed_over_once_with_all_its_answers() -> None:
     gatherer.add(call("r1", 1, "from the probe", calls=3))
     gatherer.add(call("r2", 0, "alone"))
     gatherer.add(call("r1", 0, "seen", calls=3))
-    assert [request.asked.request_id for request in ready] == ["r2"]
+    assert [each.request.request_id for each in ready] == ["r2"]
     gatherer.add(call("r1", 2, "third", calls=3))
     assert len(gatherer) == 0
 

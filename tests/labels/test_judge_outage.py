@@ -53,8 +53,8 @@ async def test_during_an_outage_one_probe_at_a_time_is_made_and_ever_fewer() -> 
     bench = Bench(ScriptedJudge(down_for(1e9), seconds=5.0), {"concurrent": 8}).learn()
     await traffic(bench, 600, every_seconds=1.0)
 
-    first_failure = bench.scripted.asked_at[0] + 5.0
-    probes = [at for at in bench.scripted.asked_at if at > first_failure + 5.0]
+    first_failure = bench.scripted.times[0] + 5.0
+    probes = [at for at in bench.scripted.times if at > first_failure + 5.0]
     pauses = [later - earlier for earlier, later in pairwise(probes)]
     assert all(pause > 5.0 for pause in pauses)
     assert max(pauses) <= LONGEST_PAUSE_SECONDS + 5.0

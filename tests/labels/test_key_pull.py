@@ -13,8 +13,8 @@ from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaChec
 from litellm_messplus.labels.key_pull import (
     FAULT_FINDERS,
     KeyActivity,
+    LabelContent,
     LevelActivity,
-    Said,
     Tally,
     may_count,
 )
@@ -22,27 +22,27 @@ from litellm_messplus.runtime.vocabulary import FAILED
 
 LEAST = 0.005
 TRUTH = 0.75
-Reports = Callable[[float], Said]
+Reports = Callable[[float], LabelContent]
 
 
-def honest(value: float) -> Said:
-    return Said(value, 1.0)
+def honest(value: float) -> LabelContent:
+    return LabelContent(value, 1.0)
 
 
-def opposite(value: float) -> Said:
-    return Said(1.0 - value, 1.0)
+def opposite(value: float) -> LabelContent:
+    return LabelContent(1.0 - value, 1.0)
 
 
-def unsatisfied(value: float) -> Said:
-    return Said(0.0, 1.0)
+def unsatisfied(value: float) -> LabelContent:
+    return LabelContent(0.0, 1.0)
 
 
-def satisfied(value: float) -> Said:
-    return Said(1.0, 1.0)
+def satisfied(value: float) -> LabelContent:
+    return LabelContent(1.0, 1.0)
 
 
-def impossible_checks(value: float) -> Said:
-    return Said(0.0, 1.0, is_fault=True)
+def impossible_checks(value: float) -> LabelContent:
+    return LabelContent(0.0, 1.0, is_fault=True)
 
 
 HOSTILE = (opposite, unsatisfied, satisfied, impossible_checks)
@@ -82,7 +82,7 @@ class Traffic:
         self.level.requests += 1
         self.level.keys[key] = KeyActivity(known.requests + 1, known.labels, known.faults)
 
-    def _says(self, place: int, said: Said) -> None:
+    def _says(self, place: int, said: LabelContent) -> None:
         key = str(place)
         self.given[place] += 1
         if may_count(self.level, key, said, least=LEAST):
@@ -232,8 +232,8 @@ def test_nine_of_ten_failures_of_an_outage_that_meets_all_keys_count() -> None:
 
 def test_checks_and_feedback_have_one_limit_together() -> None:
     found = Traffic([1.0] * 10).serve(2000, [1.0] * 10, [honest] * 9 + [unsatisfied])
-    refused = Said(0.0, 1.0, is_fault=True)
-    assert not may_count(found.level, "9", Said(0.0, 1.0), least=LEAST)
+    refused = LabelContent(0.0, 1.0, is_fault=True)
+    assert not may_count(found.level, "9", LabelContent(0.0, 1.0), least=LEAST)
     assert not may_count(found.level, "9", refused, least=LEAST)
 
 
@@ -252,28 +252,28 @@ OTHERS = KeyActivity(990, Tally(400.0, 300.0))
 
 def test_what_brings_a_key_nearer_to_the_others_always_counts() -> None:
     known = level(others=OTHERS, own=KeyActivity(10, Tally(30.0, 0.0)))
-    assert not may_count(known, "own", Said(0.0, 1.0), least=LEAST)
-    assert may_count(known, "own", Said(1.0, 1.0), least=LEAST)
+    assert not may_count(known, "own", LabelContent(0.0, 1.0), least=LEAST)
+    assert may_count(known, "own", LabelContent(1.0, 1.0), least=LEAST)
 
 
 def test_a_revised_label_counts_as_one() -> None:
     known = level(others=OTHERS, own=KeyActivity(10, Tally(10.0, 8.0)))
-    assert may_count(known, "own", Said(1.0, 1.0), Said(0.0, 1.0), least=LEAST)
+    assert may_count(known, "own", LabelContent(1.0, 1.0), LabelContent(0.0, 1.0), least=LEAST)
     far = level(others=OTHERS, own=KeyActivity(10, Tally(40.0, 20.0)))
-    assert not may_count(far, "own", Said(0.0, 1.0), Said(1.0, 1.0), least=LEAST)
+    assert not may_count(far, "own", LabelContent(0.0, 1.0), LabelContent(1.0, 1.0), least=LEAST)
 
 
 def test_a_weak_label_moves_less() -> None:
     known = level(others=OTHERS, own=KeyActivity(10, Tally(5.0, 0.0)))
-    assert not may_count(known, "own", Said(0.0, 1.0), least=LEAST)
-    assert may_count(known, "own", Said(0.0, 0.3), least=LEAST)
+    assert not may_count(known, "own", LabelContent(0.0, 1.0), least=LEAST)
+    assert may_count(known, "own", LabelContent(0.0, 0.3), least=LEAST)
 
 
 def test_requests_without_a_fault_are_no_praise() -> None:
     """Of a key that has none where others do, good labels count as those of any other."""
     others = KeyActivity(990, Tally(400.0, 300.0), faults=50.0)
     known = level(others=others, own=KeyActivity(500, Tally(40.0, 30.0)))
-    assert may_count(known, "own", Said(1.0, 1.0), least=LEAST)
+    assert may_count(known, "own", LabelContent(1.0, 1.0), least=LEAST)
 
 
 @holds_for(
@@ -283,7 +283,7 @@ def test_requests_without_a_fault_are_no_praise() -> None:
 )
 def test_switched_off_everything_counts(value: float, own: int, good: float) -> None:
     known = level(others=OTHERS, own=KeyActivity(10, Tally(own, own * good)))
-    assert may_count(known, "own", Said(value, 1.0), least=1.0)
+    assert may_count(known, "own", LabelContent(value, 1.0), least=1.0)
 
 
 def test_the_checks_that_never_praise_are_known_by_their_names() -> None:

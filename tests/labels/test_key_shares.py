@@ -17,7 +17,7 @@ def shares(requests: dict[str, int]) -> KeyShares:
     found = KeyShares()
     for key, count in requests.items():
         for _ in range(count):
-            found.asked(key, TODAY)
+            found.count(key, TODAY)
     return found
 
 
@@ -47,7 +47,7 @@ def test_what_a_key_has_spent_is_not_spent_again() -> None:
 def test_a_new_day_begins_at_nothing() -> None:
     found = shares({"own": 10, "other": 90})
     found.spend("own", 20.0)
-    found.asked("own", TODAY + timedelta(days=1))
+    found.count("own", TODAY + timedelta(days=1))
     assert most(found, "own") == 100
 
 
@@ -62,7 +62,7 @@ def test_what_is_bought_and_not_paid_yet_is_no_money_beyond_the_days() -> None:
 def test_no_key_spends_beyond_its_part(asked: list[tuple[str, float]]) -> None:
     found, spent, requests = KeyShares(), Counter[str](), Counter[str]()
     for key, cost in asked:
-        found.asked(key, TODAY)
+        found.count(key, TODAY)
         requests[key] += 1
         left = DAY - spent.total()
         if cost <= left and found.allows(key, cost, left, DAY):
@@ -78,5 +78,5 @@ def test_no_key_spends_beyond_its_part(asked: list[tuple[str, float]]) -> None:
 def test_only_so_many_keys_are_remembered() -> None:
     found = KeyShares(remembered=3)
     for number in range(10):
-        found.asked(str(number), TODAY)
+        found.count(str(number), TODAY)
     assert len(found._keys) == 3

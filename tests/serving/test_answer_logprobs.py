@@ -46,7 +46,7 @@ def call(deployment: str = "d1", group: str = "zoo", **more: Any) -> dict[str, A
 
 def asks(found: AnswerLogprobs, call: dict[str, Any], call_type: str = "acompletion") -> bool:
     with own_call():
-        given = found.asked(call, call_type)
+        given = found.with_logprobs(call, call_type)
     assert given is None or given == {**call, "logprobs": True}
     return given is not None
 
@@ -79,7 +79,7 @@ def test_what_is_streamed_said_or_not_known_is_left_alone(
 def test_other_apis_and_other_peoples_calls_are_left_alone(now: list[float]) -> None:
     found = build(answer_logprobs=True)
     assert not asks(found, call(), "aresponses")
-    assert found.asked(call(), "acompletion") is None  # no request of ours
+    assert found.with_logprobs(call(), "acompletion") is None  # no request of ours
 
 
 def test_until_it_has_answered_a_deployment_is_asked_once_a_minute(now: list[float]) -> None:

@@ -20,7 +20,7 @@ from litellm_messplus.serving.label_purse import MARGIN, LabelPurse
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import log
-from litellm_messplus.store.judging import LabelCosts, first_asked, label_costs, preferences
+from litellm_messplus.store.judging import LabelCosts, first_request, label_costs, preferences
 from tests.support.builders import (
     LARGE,
     MEDIUM,
@@ -309,7 +309,7 @@ async def test_what_labels_cost_is_read_beside_what_is_saved(database: AsyncEngi
     )
     async with database.connect() as connection:
         found = await label_costs(connection, NOW.date(), NOW.date() - timedelta(days=1))
-        first = await first_asked(connection, "zoo", NOW.date())
+        first = await first_request(connection, "zoo", NOW.date())
 
     assert found == {
         "zoo": LabelCosts(

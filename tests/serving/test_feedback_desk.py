@@ -12,7 +12,7 @@ from fastapi import HTTPException
 from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters
@@ -260,7 +260,7 @@ async def test_another_worker_knows_what_was_said_from_the_log(
     for number in range(5):
         await desk.judge(0.0, f"mallory{number}", Caller("mallory", is_admin=False))
     other = Desk(database)
-    bad = Said(0.0, 1.0)
+    bad = LabelContent(0.0, 1.0)
     assert not await other.influence.may_count(Cause("zoo", "default", "mallory"), bad)
     assert await other.influence.may_count(Cause("zoo", "gold", "mallory"), bad)
 
@@ -278,7 +278,9 @@ async def test_the_only_key_that_says_anything_may_say_what_it_likes(
 
 async def test_what_is_known_of_the_keys_is_bounded(database: AsyncEngine, desk: Desk) -> None:
     for number in range(MOST_LEVELS + 5):
-        await desk.influence.may_count(Cause("zoo", f"level-{number}", "key"), Said(0.0, 1.0))
+        await desk.influence.may_count(
+            Cause("zoo", f"level-{number}", "key"), LabelContent(0.0, 1.0)
+        )
     assert len(desk.influence._known) == MOST_LEVELS
     assert not desk._turns
 

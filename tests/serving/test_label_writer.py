@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.labels.key_pull import Said
+from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import FAILED, CallStatus, Failure, LabelKind
@@ -34,7 +34,9 @@ class Influence(KeyInfluence):
     away = 0
     looks = 0
 
-    async def may_count(self, cause: Cause, said: Said, replaced: Said | None = None) -> bool:
+    async def may_count(
+        self, cause: Cause, said: LabelContent, replaced: LabelContent | None = None
+    ) -> bool:
         self.looks += 1
         if self.looks <= self.away:
             raise OperationalError("select", {}, Exception("away"))

@@ -111,7 +111,7 @@ class Bought:
     def purchase(self, *_: Any) -> tuple[float, bool]:
         return LEAST, True
 
-    def beside(self, decision: Any, _: Any) -> Any:
+    def with_comparison(self, decision: Any, _: Any) -> Any:
         return decision
 
     def give_back(self, request_id: str, key: str | None) -> None:

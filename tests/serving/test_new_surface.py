@@ -40,7 +40,7 @@ POEMS = Surface(
     limits=("most_words",),
     metadata="litellm_metadata",
     text=words,
-    said=said,
+    read_answer=said,
     used=spent,
 )
 

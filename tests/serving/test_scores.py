@@ -23,7 +23,7 @@ from tests.support.checking import ended
 PLACE = ANSWER_NUMBERS.index(OWN_SCORE)
 
 
-PROMPT = ended().asked.conversation.text
+PROMPT = ended().request.conversation.text
 
 
 async def _later(prompt: str, answer: str) -> float:
@@ -74,7 +74,7 @@ async def scored(
     """The score in the numbers of an answer, None if it is not known, and what was counted."""
     counters = Counters()
     found = build(counters, stated, **checks)
-    asked = ended(text).asked
+    asked = ended(text).request
     response = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
     plain = CHAT_COMPLETIONS.looks(response)
     looks = await found.scored(asked, CHAT_COMPLETIONS, response, plain)

@@ -19,7 +19,7 @@ from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving import repeating
 from litellm_messplus.store.tables import calls
 from tests.support.in_process import written
-from tests.support.journey import BROKEN, LARGE, SMALL, Asked, Journey, journey
+from tests.support.journey import BROKEN, LARGE, SMALL, Journey, JudgedRequest, journey
 from tests.support.patience import until_it_holds
 
 PROXIED: dict[str, Any] = {"proxy_server_request": {}}
@@ -81,14 +81,14 @@ async def proxy(tmp_path: Path) -> AsyncIterator[Journey]:
         yield found
 
 
-async def given(proxy: Journey, asked: Asked, response: Any = FIRST) -> Any:
+async def given(proxy: Journey, asked: JudgedRequest, response: Any = FIRST) -> Any:
     """What the client gets, by LiteLLM's hook."""
     hook = proxy.plugin.async_post_call_success_hook
     found = await hook(asked.arguments, None, response)
     return response if found is None else found
 
 
-async def told(proxy: Journey, asked: Asked) -> None:
+async def told(proxy: Journey, asked: JudgedRequest) -> None:
     await proxy.answers(asked, "small", FIRST)
 
 
@@ -359,10 +359,10 @@ async def test_of_ten_replaced_answers_one_is_shown_to_the_sources_of_labels(
 
     seconds = [call for call in source.calls if call.is_served]
     firsts = [call for call in source.calls if not call.is_served]
-    drawn = [call for call in seconds if proxy.engine.checks_replaced(call.asked.request_id)]
+    drawn = [call for call in seconds if proxy.engine.checks_replaced(call.request.request_id)]
     assert (len(seconds), len(drawn) > 0) == (60, True)
-    assert [call.call_id for call in firsts] == [f"{c.asked.request_id}.first" for c in drawn]
-    assert {call.asked.label_probability for call in firsts} == {CHECKED_SHARE}
-    assert {call.asked.label_probability for call in seconds} == {None}
+    assert [call.call_id for call in firsts] == [f"{c.request.request_id}.first" for c in drawn]
+    assert {call.request.label_probability for call in firsts} == {CHECKED_SHARE}
+    assert {call.request.label_probability for call in seconds} == {None}
     assert {call.calls for call in (*firsts, *drawn)} == {2}
     assert {call.calls for call in seconds if call not in drawn} == {1}

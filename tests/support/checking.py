@@ -6,7 +6,7 @@ from typing import Any
 
 from litellm_messplus.labels.checks.check import Sandbox
 from litellm_messplus.labels.checks.worker import FUNCTIONS
-from litellm_messplus.labels.source import Answer, AnsweredCall, Asked
+from litellm_messplus.labels.source import Answer, AnsweredCall, JudgedRequest
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.runtime.vocabulary import Failure
 
@@ -33,11 +33,11 @@ def ended(
     failure: Failure | None = None,
 ) -> AnsweredCall:
     """A text is an answer of these words."""
-    asked = Asked(
+    request = JudgedRequest(
         request_id="request",
         zoo="zoo",
         service_level="default",
-        asked_at=NOW,
+        received_at=NOW,
         key_hash=None,
         user=None,
         conversation=Conversation.of_text("What is 6 * 7?"),
@@ -46,7 +46,7 @@ def ended(
         is_limited=is_limited,
     )
     return AnsweredCall(
-        asked=asked,
+        request=request,
         call_id="request.0" if is_served else "request.1",
         candidate="small",
         is_served=is_served,

@@ -171,13 +171,13 @@ class Sandbox:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", WORKER, stdin=PIPE, stdout=PIPE
             )
-            await _said(self._process)
+            await _reply(self._process)
         assert self._process.stdin is not None
         self._process.stdin.write(f"{task}\n".encode())
-        return await _said(self._process)
+        return await _reply(self._process)
 
 
-async def _said(process: Process) -> Any:
+async def _reply(process: Process) -> Any:
     """Return the worker's next line."""
     assert process.stdout is not None
     try:

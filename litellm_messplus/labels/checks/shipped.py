@@ -118,7 +118,7 @@ class CompleteCheck:
     name = "complete"
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        if call.answer is None or call.is_cut_as_asked:
+        if call.answer is None or call.is_cut_by_client:
             return None
         fault = _fault(call.answer)
         return Score(0.0, fault) if fault else None
@@ -152,8 +152,8 @@ class JsonSchemaCheck:
         self._sandbox = sandbox
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        answer, parameters = call.answer, call.asked.parameters
-        if answer is None or call.is_cut_as_asked:
+        answer, parameters = call.answer, call.request.parameters
+        if answer is None or call.is_cut_by_client:
             return None
         tools = offered_tools(parameters)
         fault = _missing_call(answer, tools, demanded_call(parameters))
@@ -255,7 +255,7 @@ class ReferenceCheck:
         self._counters = counters
 
     async def check(self, call: AnsweredCall) -> Score | None:
-        given = call.asked.metadata.get(METADATA_KEY)
+        given = call.request.metadata.get(METADATA_KEY)
         if given is None or call.answer is None:
             return None
         try:

@@ -78,13 +78,13 @@ class Checks:
 def _finding(call: AnsweredCall, source: str, score: Score) -> Finding:
     return Finding(
         call_id=call.call_id,
-        request_id=call.asked.request_id,
+        request_id=call.request.request_id,
         kind=LabelKind.CHECK,
         source=source,
         value=score.value,
         weight=1.0,
         comment=score.reason,
-        cause=call.asked.cause,
+        cause=call.request.cause,
     )
 
 
@@ -159,7 +159,7 @@ class Failures:
 
     def ended(self, call: AnsweredCall) -> None:
         """Label a failed request. Its client may be the cause, by a timeout that no model meets."""
-        counts = call.asked.service_level in self._levels
+        counts = call.request.service_level in self._levels
         if counts and call.is_served and call.failure in SERVING:
             self._report(_finding(call, self.name, Score(0.0, f"no answer: {call.failure}")))
 

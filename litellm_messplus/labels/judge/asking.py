@@ -19,7 +19,7 @@ from litellm_messplus.labels.judge.prompts import (
     messages,
     schema,
 )
-from litellm_messplus.labels.source import Answer, Asked, Finding, ReportFinding
+from litellm_messplus.labels.source import Answer, Finding, JudgedRequest, ReportFinding
 from litellm_messplus.records import GradingRecord, new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.draws import uniform
@@ -103,7 +103,7 @@ class ShownAnswer:
 class ToGrade:
     """A request with the answers that came in time; ``since`` is the loop time of the first."""
 
-    asked: Asked
+    request: JudgedRequest
     answers: tuple[ShownAnswer, ...]
     since: float
 
@@ -189,7 +189,7 @@ class Asking:
 
     async def put(
         self,
-        request: ToGrade,
+        to_grade: ToGrade,
         prompt: Sequence[Message],
         schema: Mapping[str, Any],
         answers: int,
@@ -197,7 +197,7 @@ class Asking:
     ) -> T | Outcome:
         """Call the judge, and return the reply as parsed by ``read``; an outcome if it cannot be
         parsed, or there is none. ``answers`` is the number of answers shown."""
-        log = _GradingLog(request, self.model, answers, self.sinks.write)
+        log = _GradingLog(to_grade, self.model, answers, self.sinks.write)
         grading, dollars = self.budget.begin(self.cost.of_messages(prompt) or 0.0), 0.0
         try:
             async with asyncio.timeout(self.timeout_seconds):
@@ -208,28 +208,28 @@ class Asking:
             raise
         except Exception as error:
             log.failed(f"{type(error).__name__}: {error}")
-            told = f"{self.model} did not grade: {error!r}"
-            self.sinks.counters.failure("judge_failures", told)
+            message = f"{self.model} did not grade: {error!r}"
+            self.sinks.counters.failure("judge_failures", message)
             is_refused = isinstance(error, JudgeRefusedError)
             return Outcome.REFUSED if is_refused else Outcome.NOT_REACHED
         finally:
             self.budget.end(grading, dollars)
-        self._learn(request, prompt, reply)
+        self._learn(to_grade, prompt, reply)
         try:
             found = read(reply.text)
         except NonsenseError as error:
             log.answered(GradingStatus.NONSENSE, reply, error=str(error))
-            told = f"{self.model} is of no use: {error}"
-            self.sinks.counters.failure("judge_nonsense", told)
+            message = f"{self.model} is of no use: {error}"
+            self.sinks.counters.failure("judge_nonsense", message)
             return Outcome.ANSWERED
         preferred = found if isinstance(found, Preferred) else None
         log.answered(GradingStatus.GRADED, reply, preferred=preferred)
         return found
 
-    def _learn(self, request: ToGrade, prompt: Sequence[Message], reply: Reply) -> None:
+    def _learn(self, to_grade: ToGrade, prompt: Sequence[Message], reply: Reply) -> None:
         if reply.cost is None:
             self.sinks.counters.add("judge_cost_unknown")
-        conversation = request.asked.conversation.text
+        conversation = to_grade.request.conversation.text
         self.cost.learn(conversation, prompt, reply.prompt_tokens, reply.completion_tokens)
 
 
@@ -239,13 +239,13 @@ class Grades(Protocol):
 
     weight: float
 
-    def at_once(self, request: ToGrade) -> ToGrade | None:
+    def at_once(self, to_grade: ToGrade) -> ToGrade | None:
         """Report what needs no judge; return what is left to grade, None if nothing is."""
 
-    def cost(self, request: ToGrade) -> float:
+    def cost(self, to_grade: ToGrade) -> float:
         """Expect the cost of grading a request, in dollars; 0 while the price is unknown."""
 
-    async def grade(self, request: ToGrade) -> Outcome:
+    async def grade(self, to_grade: ToGrade) -> Outcome:
         """Call the judge. Reports a finding for each answer, or none at all."""
 
 
@@ -262,20 +262,20 @@ class Grader:
     def __post_init__(self) -> None:
         self.weight = 1.0
 
-    def at_once(self, request: ToGrade) -> ToGrade | None:
+    def at_once(self, to_grade: ToGrade) -> ToGrade | None:
         """Leave the whole request to the judge."""
-        return request
+        return to_grade
 
-    def cost(self, request: ToGrade) -> float:
+    def cost(self, to_grade: ToGrade) -> float:
         """Expect the cost of one prompt with all answers, in dollars."""
-        return self.asking.cost.of_messages(self._prompt(request, request.answers)) or 0.0
+        return self.asking.cost.of_messages(self._prompt(to_grade, to_grade.answers)) or 0.0
 
-    async def grade(self, request: ToGrade) -> Outcome:
+    async def grade(self, to_grade: ToGrade) -> Outcome:
         """Call the judge once. Reports a finding for each answer, or none at all."""
-        shown = shuffled(self.seed, request.answers)
+        shown = shuffled(self.seed, to_grade.answers)
         found = await self.asking.put(
-            request,
-            self._prompt(request, shown),
+            to_grade,
+            self._prompt(to_grade, shown),
             schema(len(shown)),
             len(shown),
             lambda reply: grades(reply, len(shown)),
@@ -283,30 +283,30 @@ class Grader:
         if isinstance(found, Outcome):
             return found
         for answer, grade in zip(shown, found, strict=True):
-            self.report(self._finding(request, answer, grade))
+            self.report(self._finding(to_grade, answer, grade))
         return Outcome.ANSWERED
 
-    def _prompt(self, request: ToGrade, shown: Sequence[ShownAnswer]) -> list[Message]:
-        return messages(self.rubric, request.asked, [answer.answer for answer in shown])
+    def _prompt(self, to_grade: ToGrade, shown: Sequence[ShownAnswer]) -> list[Message]:
+        return messages(self.rubric, to_grade.request, [answer.answer for answer in shown])
 
-    def _finding(self, request: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
+    def _finding(self, to_grade: ToGrade, shown: ShownAnswer, grade: Grade) -> Finding:
         return Finding(
             call_id=shown.call_id,
-            request_id=request.asked.request_id,
+            request_id=to_grade.request.request_id,
             kind=LabelKind.JUDGE,
             source=LabelKind.JUDGE.value,
             value=grade.value,
             weight=self.weight,
             comment=grade.reason,
-            probability=request.asked.label_probability,
+            probability=to_grade.request.label_probability,
         )
 
 
 class _GradingLog:
     """The log record of one call of a judge."""
 
-    def __init__(self, request: ToGrade, judge: str, answers: int, write: WriteGrading) -> None:
-        self._request = request
+    def __init__(self, to_grade: ToGrade, judge: str, answers: int, write: WriteGrading) -> None:
+        self._to_grade = to_grade
         self._judge = judge
         self._answers = answers
         self._write = write
@@ -326,7 +326,7 @@ class _GradingLog:
         self._write(
             GradingRecord(
                 grading_id=new_id(),
-                request_id=self._request.asked.request_id,
+                request_id=self._to_grade.request.request_id,
                 created_at=datetime.now(UTC),
                 judge=self._judge,
                 status=status,

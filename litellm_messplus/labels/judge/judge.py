@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from litellm_messplus.labels.agreement import LEAST, Agreement
 from litellm_messplus.labels.judge.asking import Grades, JudgeCost, Outcome, ShownAnswer, ToGrade
 from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
-from litellm_messplus.labels.source import AnsweredCall, Asked
+from litellm_messplus.labels.source import AnsweredCall, JudgedRequest
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Tasks
@@ -27,7 +27,7 @@ REMEMBERED = 4096
 
 @dataclass(slots=True)
 class _Gathered:
-    asked: Asked
+    request: JudgedRequest
     since: float
     timer: asyncio.TimerHandle
     ended: int = 0
@@ -60,8 +60,8 @@ class Gatherer:
 
     def add(self, call: AnsweredCall) -> None:
         """Add a call that has ended, in the running event loop."""
-        request_id = call.asked.request_id
-        gathered = self._open.get(request_id) or self._begin(call.asked)
+        request_id = call.request.request_id
+        gathered = self._open.get(request_id) or self._begin(call.request)
         gathered.ended += 1
         if call.answer is not None:
             gathered.answers.append(ShownAnswer(call.call_id, call.answer, call.candidate))
@@ -78,14 +78,14 @@ class Gatherer:
             gathered.timer.cancel()
         self._open.clear()
 
-    def _begin(self, asked: Asked) -> _Gathered:
+    def _begin(self, request: JudgedRequest) -> _Gathered:
         loop = asyncio.get_running_loop()
         # A fresh context: that of the user's request is not kept alive for a minute.
         timer = loop.call_later(
-            GATHER_SECONDS, self._hand_over, asked.request_id, context=Context()
+            GATHER_SECONDS, self._hand_over, request.request_id, context=Context()
         )
-        gathered = _Gathered(asked, loop.time(), timer)
-        self._open[asked.request_id] = gathered
+        gathered = _Gathered(request, loop.time(), timer)
+        self._open[request.request_id] = gathered
         return gathered
 
     def _hand_over(self, request_id: str) -> None:
@@ -93,7 +93,7 @@ class Gatherer:
         gathered.timer.cancel()
         self.leave_out(request_id)
         if gathered.answers:
-            self._ready(ToGrade(gathered.asked, tuple(gathered.answers), gathered.since))
+            self._ready(ToGrade(gathered.request, tuple(gathered.answers), gathered.since))
 
 
 # Requests that wait to be graded, limited in number and time.
@@ -112,9 +112,9 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, request: ToGrade) -> None:
+    def add(self, to_grade: ToGrade) -> None:
         """Append a request."""
-        self._waiting.append(request)
+        self._waiting.append(to_grade)
         self._filled.set()
 
     async def filled(self) -> None:
@@ -126,15 +126,15 @@ class Backlog:
     def take(self) -> ToGrade | None:
         """Take the first request that has not waited too long; None without any."""
         while self._waiting:
-            request = self._waiting.popleft()
-            if self._has_time(request):
-                return request
+            to_grade = self._waiting.popleft()
+            if self._has_time(to_grade):
+                return to_grade
             self._left_out()
         return None
 
     def leave_out_the_late(self) -> None:
         """Leave out the requests that have waited too long, to make room."""
-        in_time = deque(request for request in self._waiting if self._has_time(request))
+        in_time = deque(to_grade for to_grade in self._waiting if self._has_time(to_grade))
         for _ in range(len(self._waiting) - len(in_time)):
             self._left_out()
         self._waiting = in_time
@@ -143,8 +143,8 @@ class Backlog:
         """Drop all requests."""
         self._waiting.clear()
 
-    def _has_time(self, request: ToGrade) -> bool:
-        return asyncio.get_running_loop().time() - request.since <= self._patience_seconds
+    def _has_time(self, to_grade: ToGrade) -> bool:
+        return asyncio.get_running_loop().time() - to_grade.since <= self._patience_seconds
 
 
 # Whether a judge answers. While it does not, it is retried rarely, with one call at a time.
@@ -186,7 +186,7 @@ class Availability:
         self._next_probe = asyncio.get_running_loop().time() + pause
 
 
-IsPaid = Callable[[Asked, float], bool]
+IsPaid = Callable[[JudgedRequest, float], bool]
 """Predicate of whether a grading of a request is paid, at its expected cost in dollars."""
 
 WAITING = 1000
@@ -223,7 +223,7 @@ class Judge:
         self._availability = Availability()
         self._backlog = Backlog(self.patience_seconds, self._left_out)
         self._gatherer = Gatherer(self._gathered)
-        self.is_paid: IsPaid = lambda asked, dollars: True
+        self.is_paid: IsPaid = lambda request, dollars: True
         self._has_learned = asyncio.Event()
         self.counts = True
         self._busy = Tasks()
@@ -262,8 +262,8 @@ class Judge:
 
     def ended(self, call: AnsweredCall) -> None:
         """Add the call to the others of its request, if its labels are bought."""
-        request_id = call.asked.request_id
-        if call.asked.label_probability is None:
+        request_id = call.request.request_id
+        if call.request.label_probability is None:
             return
         if self._gatherer.is_done(request_id):
             self.counters.add("judge_late_answers")
@@ -287,8 +287,8 @@ class Judge:
             self._backlog.leave_out_the_late()
         return self.waiting < self.most_waiting
 
-    def _gathered(self, request: ToGrade) -> None:
-        rest = self.grades.at_once(request)
+    def _gathered(self, to_grade: ToGrade) -> None:
+        rest = self.grades.at_once(to_grade)
         if rest is not None:
             self._backlog.add(rest)
 
@@ -303,17 +303,17 @@ class Judge:
 
     async def _grade_next(self) -> None:
         """Grade one request, or put it back."""
-        request = self._next()
-        if request is None:
+        to_grade = self._next()
+        if to_grade is None:
             return
         try:
-            outcome = await self.grades.grade(request)
+            outcome = await self.grades.grade(to_grade)
         except Exception:  # our own: those of the judge are outcomes
             self.counters.failure("label_failures", f"the judge of {self.zoo} failed")
             return
         if outcome is Outcome.NOT_REACHED:
             self._availability.failed()
-            self._backlog.add(request)
+            self._backlog.add(to_grade)
             return
         self._availability.succeeded()
         if outcome is Outcome.REFUSED:
@@ -321,10 +321,10 @@ class Judge:
 
     def _next(self) -> ToGrade | None:
         """Take the next request that can be paid for, at its expected cost with the answers."""
-        while (request := self._backlog.take()) is not None:
-            cost = self.grades.cost(request)
-            if self.has_budget(cost) and self.is_paid(request.asked, cost):
-                return request
+        while (to_grade := self._backlog.take()) is not None:
+            cost = self.grades.cost(to_grade)
+            if self.has_budget(cost) and self.is_paid(to_grade.request, cost):
+                return to_grade
             self.counters.add("judge_over_budget")
         return None
 

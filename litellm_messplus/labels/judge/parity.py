@@ -112,79 +112,79 @@ class Comparer:
         self._weights = matching_weights(agreement)
         self._take(position)
 
-    def at_once(self, request: ToGrade) -> ToGrade | None:
+    def at_once(self, to_grade: ToGrade) -> ToGrade | None:
         """Label the largest's answer and those equal to it; return the others, with it."""
-        reference = self._reference(request)
+        reference = self._reference(to_grade)
         if reference is None:
             self.counters.add("parity_without_largest")
             return None
-        self._find(request, reference, 1.0)
+        self._find(to_grade, reference, 1.0)
         rest = []
-        for shown in self._others(request):
+        for shown in self._others(to_grade):
             if are_same(shown.answer, reference.answer):
-                self._find(request, shown, 1.0)
+                self._find(to_grade, shown, 1.0)
             else:
                 rest.append(shown)
-        return replace(request, answers=(reference, *rest)) if rest else None
+        return replace(to_grade, answers=(reference, *rest)) if rest else None
 
-    def cost(self, request: ToGrade) -> float:
+    def cost(self, to_grade: ToGrade) -> float:
         """Expect the cost of both orders of each answer and the reference, in dollars."""
-        reference = self._reference(request)
+        reference = self._reference(to_grade)
         if reference is None:
             return 0.0
         prompts = (
-            comparison(request.asked, shown.answer, reference.answer)
-            for shown in self._others(request)
+            comparison(to_grade.request, shown.answer, reference.answer)
+            for shown in self._others(to_grade)
         )
         return sum(2.0 * (self.asking.cost.of_messages(each) or 0.0) for each in prompts)
 
-    async def grade(self, request: ToGrade) -> Outcome:
+    async def grade(self, to_grade: ToGrade) -> Outcome:
         """Call the judge twice for each answer, once per order; a failure ends it without labels
         for the rest."""
-        reference = self._reference(request)
+        reference = self._reference(to_grade)
         if reference is None:
             return Outcome.ANSWERED
-        for shown in self._others(request):
-            outcome = await self._compare(request, shown, reference)
+        for shown in self._others(to_grade):
+            outcome = await self._compare(to_grade, shown, reference)
             if outcome is not Outcome.ANSWERED:
                 return outcome
         return Outcome.ANSWERED
 
     async def _compare(
-        self, request: ToGrade, shown: ShownAnswer, reference: ShownAnswer
+        self, to_grade: ToGrade, shown: ShownAnswer, reference: ShownAnswer
     ) -> Outcome:
         score = 0.0
         for pair, sign in (((shown, reference), 1.0), ((reference, shown), -1.0)):
-            prompt = comparison(request.asked, pair[0].answer, pair[1].answer)
-            found = await self.asking.put(request, prompt, PREFERENCE, 2, preferred)
+            prompt = comparison(to_grade.request, pair[0].answer, pair[1].answer)
+            found = await self.asking.put(to_grade, prompt, PREFERENCE, 2, preferred)
             if isinstance(found, Outcome):
                 return found
             self._take(self._position.after(found))
             score += sign * SCORES[found]
-        self._find(request, shown, float(score >= 0.0))
+        self._find(to_grade, shown, float(score >= 0.0))
         return Outcome.ANSWERED
 
-    def _find(self, request: ToGrade, shown: ShownAnswer, value: float) -> None:
+    def _find(self, to_grade: ToGrade, shown: ShownAnswer, value: float) -> None:
         unsatisfied, satisfied = self._weights
         weight = self.weight * (satisfied if value else unsatisfied) if self._is_fair else 0.0
         self.report(
             Finding(
                 call_id=shown.call_id,
-                request_id=request.asked.request_id,
+                request_id=to_grade.request.request_id,
                 kind=LabelKind.JUDGE,
                 source=SOURCE,
                 value=value,
                 weight=weight,
-                probability=request.asked.label_probability,
+                probability=to_grade.request.label_probability,
             )
         )
 
-    def _reference(self, request: ToGrade) -> ShownAnswer | None:
+    def _reference(self, to_grade: ToGrade) -> ShownAnswer | None:
         """Find the largest candidate's answer, if there is one."""
-        return next((each for each in request.answers if each.candidate == self.largest), None)
+        return next((each for each in to_grade.answers if each.candidate == self.largest), None)
 
-    def _others(self, request: ToGrade) -> Iterator[ShownAnswer]:
-        return (each for each in request.answers if each.candidate != self.largest)
+    def _others(self, to_grade: ToGrade) -> Iterator[ShownAnswer]:
+        return (each for each in to_grade.answers if each.candidate != self.largest)
 
     def _take(self, position: PositionBias) -> None:
         self._position = position

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import count, islice
 from typing import Any
 
-from litellm_messplus.labels.source import Answer, Asked, Finish
+from litellm_messplus.labels.source import Answer, Finish, JudgedRequest
 from litellm_messplus.prediction.encoder import Conversation, Turn, middle_left_out, shortened
 from litellm_messplus.runtime.vocabulary import Preferred
 
@@ -43,9 +43,9 @@ Reply with one JSON object and nothing else, of this form, with every answer in 
 A reason is one sentence of at most twenty words, and comes before its verdict."""
 
 
-def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Message]:
+def messages(rubric: str, request: JudgedRequest, answers: Sequence[Answer]) -> list[Message]:
     """Write the judge's prompt, with ``answers`` in the order in which they are shown."""
-    mark, blocks = material(asked, answers, rubric)
+    mark, blocks = material(request, answers, rubric)
     names = answer_names(len(answers))
     verdict = {"reason": "...", "satisfied": "true or false"}
     form = json.dumps(dict.fromkeys(names, verdict)).replace('"true or false"', "true or false")
@@ -55,19 +55,19 @@ def messages(rubric: str, asked: Asked, answers: Sequence[Answer]) -> list[Messa
     ]
 
 
-def material(asked: Asked, answers: Sequence[Answer], beside: str = "") -> tuple[str, str]:
+def material(request: JudgedRequest, answers: Sequence[Answer], more: str = "") -> tuple[str, str]:
     """Put the conversation and the answers between marks, and return the mark too: it occurs in
-    none of them, nor in the text ``beside``. A length limit of the client that cut an answer is
+    none of them, nor in the text ``more``. A length limit of the client that cut an answer is
     stated outside of them."""
-    conversation = _conversation(asked)
-    said = [_said(answer) for answer in answers]
-    mark = _mark(asked.request_id, [beside, conversation, *said])
+    conversation = _conversation(request)
+    texts = [_answer_text(answer) for answer in answers]
+    mark = _mark(request.request_id, [more, conversation, *texts])
     names = answer_names(len(answers))
     blocks = [
         _block(mark, "conversation", conversation),
-        *(_block(mark, name, text) for name, text in zip(names, said, strict=True)),
+        *(_block(mark, name, text) for name, text in zip(names, texts, strict=True)),
     ]
-    if asked.is_limited and any(answer.finish is Finish.LENGTH for answer in answers):
+    if request.is_limited and any(answer.finish is Finish.LENGTH for answer in answers):
         blocks.append(CUT)
     return mark, "\n\n".join(blocks)
 
@@ -97,23 +97,25 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _conversation(asked: Asked) -> str:
+def _conversation(request: JudgedRequest) -> str:
     """Write the conversation, with each turn's role before it."""
-    turns = [Turn(turn.role, f"[{turn.role}]\n{turn.text}") for turn in asked.conversation.turns]
-    told = Conversation((*_required_form(asked), *turns), asked.conversation.tools)
-    return shortened(told, CONVERSATION_CHARACTERS, HEAD_CHARACTERS)
+    turns = [Turn(turn.role, f"[{turn.role}]\n{turn.text}") for turn in request.conversation.turns]
+    formed = Conversation((*_required_form(request), *turns), request.conversation.tools)
+    return shortened(formed, CONVERSATION_CHARACTERS, HEAD_CHARACTERS)
 
 
-def _required_form(asked: Asked) -> Iterator[Turn]:
+def _required_form(request: JudgedRequest) -> Iterator[Turn]:
     """Yield the answer's form that the client's parameters demand, such as a JSON schema."""
-    form = {name: asked.parameters[name] for name in FORM_PARAMETERS if name in asked.parameters}
+    form = {
+        name: request.parameters[name] for name in FORM_PARAMETERS if name in request.parameters
+    }
     if form:
         words = json.dumps(form, default=str, ensure_ascii=False)
         shown = middle_left_out(words, FORM_CHARACTERS, FORM_CHARACTERS // 2)
         yield Turn("system", f"[required form of the answer]\n{shown}")
 
 
-def _said(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     """Write an answer as text, unabridged."""
     calls = [f"[calls {call.name} with {call.arguments}]" for call in answer.tool_calls]
     refusal = [f"[refuses: {answer.refusal}]"] if answer.refusal else []
@@ -252,9 +254,9 @@ PREFERENCE: Mapping[str, Any] = {
 PREFERENCE_BEGINNING = re.compile(r'\{\s*"(?:reason|better)"\s*:')
 
 
-def comparison(asked: Asked, first: Answer, second: Answer) -> list[Message]:
+def comparison(request: JudgedRequest, first: Answer, second: Answer) -> list[Message]:
     """Write the judge's prompt of a comparison, with the answers in the order shown."""
-    mark, blocks = material(asked, [first, second])
+    mark, blocks = material(request, [first, second])
     return [
         {"role": "system", "content": COMPARE.format(mark=mark)},
         {"role": "user", "content": blocks},

@@ -101,10 +101,10 @@ def read_stated(deployment: Deployment, router: Any) -> Stated:
 def _named(source: Mapping[str, Any]) -> dict[Capability, Answer]:
     """Return the capabilities that LiteLLM's keys state explicitly."""
     return {
-        capability: Answer.YES if said else Answer.NO
+        capability: Answer.YES if value else Answer.NO
         for capability, keys in KEYS.items()
-        for said in [next((source[key] for key in keys if source.get(key) is not None), None)]
-        if said is not None
+        for value in [next((source[key] for key in keys if source.get(key) is not None), None)]
+        if value is not None
     }
 
 

@@ -54,7 +54,7 @@ from litellm_messplus.serving.surfaces.requirements import (
 )
 from litellm_messplus.settings.zoo import Zoo
 
-TOKENS_BESIDE = 64
+TOKENS_A_TURN = 64
 """Most tokens of a message in addition to its words: role, name, ids of tool calls."""
 TOKENS_ATTACHED = 1600
 """Most tokens of an image at the public providers; unknown for sound and files."""
@@ -179,9 +179,9 @@ class Gates:
         found = {}
         for deployment, known in zip(deployments, stated, strict=True):
             identity = deployment_id(deployment)
-            said = dict(self._answers(identity, known, needs.requirements, tokens))
-            said["tags"] = Answer.YES if id(deployment) in tagged else Answer.NO
-            found[identity] = said
+            gates = dict(self._answers(identity, known, needs.requirements, tokens))
+            gates["tags"] = Answer.YES if id(deployment) in tagged else Answer.NO
+            found[identity] = gates
         return found
 
     def _takes_all(
@@ -207,16 +207,16 @@ class Gates:
     async def _admit(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
     ) -> Admission:
-        said = await self.answers(request, needs, deployments)
-        answers = {identity: all_of(each.values()) for identity, each in said.items()}
+        gates = await self.answers(request, needs, deployments)
+        answers = {identity: all_of(each.values()) for identity, each in gates.items()}
         admitted = passing(answers)
         if admitted is None:
             if Answer.NO in answers.values():
                 self.counters.add("none_eligible")
             return OPEN
         barred = frozenset(answers) - admitted
-        why = {name for each in barred for name, answer in said[each].items() if not answer}
-        unsure = {name for each in barred for name in said[each] if said[each][name] < Answer.YES}
+        why = {name for each in barred for name, answer in gates[each].items() if not answer}
+        unsure = {name for each in barred for name in gates[each] if gates[each][name] < Answer.YES}
         return Admission(barred, _eligible(deployments, admitted), tuple(sorted(why or unsure)))
 
     def _answers(
@@ -318,11 +318,11 @@ def _most_tokens(request: IncomingRequest) -> int:
     text = conversation.text
     words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     if request.plain is not None:
-        return words + TOKENS_BESIDE * (len(conversation.turns) + 1)
+        return words + TOKENS_A_TURN * (len(conversation.turns) + 1)
     given = (request.kwargs.get(name) for name in request.surface.tools)
     described = sum(_bytes_of(tools) for tools in given if tools)
     attached = TOKENS_ATTACHED * (conversation.images + conversation.attachments)
-    return words + described + attached + TOKENS_BESIDE * (len(conversation.turns) + 1)
+    return words + described + attached + TOKENS_A_TURN * (len(conversation.turns) + 1)
 
 
 def _bytes_of(tools: Any) -> int:

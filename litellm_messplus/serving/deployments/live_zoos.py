@@ -84,8 +84,8 @@ class Reports:
         for name, price in shown.items():
             if name in catalog.left_out:
                 continue
-            is_untold = not zoo.has_anchor and name not in catalog.standings
-            if name not in zoo.present or is_untold:
+            is_unknown = not zoo.has_anchor and name not in catalog.standings
+            if name not in zoo.present or is_unknown:
                 found[name] = Change.APPEARED
             elif logged.get(name) != price:
                 found[name] = Change.PRICED

@@ -46,8 +46,8 @@ def text(response: object) -> str:
         return str(field(message, "content") or field(choices[0], "text") or "")
     response = whole(response)
     blocks = field(response, "output") or field(response, "content") or []
-    said = [block for block in blocks if field(block, "type") != "reasoning"]
-    return "".join(_block_text(block) for block in said)
+    text_blocks = [block for block in blocks if field(block, "type") != "reasoning"]
+    return "".join(_block_text(block) for block in text_blocks)
 
 
 def log_probabilities(response: object) -> list[float]:
@@ -107,11 +107,11 @@ async def repeated_id(response: object) -> str | None:
     A stream has no id before its first word; the cache's entry has it, except for Anthropic
     messages and semantic caches.
     """
-    told = response_id(response)
+    given = response_id(response)
     key = litellm_seam.hidden_params(response).get("cache_key")
-    if told is None and key is not None:
-        told = response_id(await litellm_seam.cached_answer(key))
-    return None if told is None else plain_response_id(told)
+    if given is None and key is not None:
+        given = response_id(await litellm_seam.cached_answer(key))
+    return None if given is None else plain_response_id(given)
 
 
 # Reading the content of an answer, on any surface, for its judges.
@@ -197,10 +197,10 @@ def _finish(response: object, first: object) -> Finish:
 
 
 def _refusal(message: object, parts: Iterable[object]) -> str | None:
-    said = field(message, "refusal")
+    refusal = field(message, "refusal")
     kept = field(field(message, "provider_specific_fields"), "refusal")  # by LiteLLM, of a chat
     refused = next((part for part in parts if field(part, "type") == "refusal"), None)
-    found = said or kept or field(refused, "refusal")
+    found = refusal or kept or field(refused, "refusal")
     return str(found) if found else None
 
 
@@ -221,29 +221,29 @@ def read_usage(reported: object) -> Usage | None:
 
     Raises AbsurdUsageError for numbers that no call can have used.
     """
-    told: Told = reported.get if isinstance(reported, dict) else partial(field, reported)
-    prompt = _first(told, "prompt_tokens", "input_tokens")
-    completion = _first(told, "completion_tokens", "output_tokens")
-    read = told("prompt_tokens_details") or told("input_tokens_details")
-    answered = told("completion_tokens_details") or told("output_tokens_details")
-    cached = 0 if read is None else _tokens(field(read, "cached_tokens"))
-    written = 0 if read is None else _first(partial(field, read), *WRITTEN)
-    written = written or _first(told, "cache_creation_input_tokens")
-    if _is_anthropic(told):  # whose prompt tokens exclude cached and written ones
-        cached = _tokens(told("cache_read_input_tokens"))
+    read: FieldReader = reported.get if isinstance(reported, dict) else partial(field, reported)
+    prompt = _first(read, "prompt_tokens", "input_tokens")
+    completion = _first(read, "completion_tokens", "output_tokens")
+    of_prompt = read("prompt_tokens_details") or read("input_tokens_details")
+    of_answer = read("completion_tokens_details") or read("output_tokens_details")
+    cached = 0 if of_prompt is None else _tokens(field(of_prompt, "cached_tokens"))
+    written = 0 if of_prompt is None else _first(partial(field, of_prompt), *WRITTEN)
+    written = written or _first(read, "cache_creation_input_tokens")
+    if _is_anthropic(read):  # whose prompt tokens exclude cached and written ones
+        cached = _tokens(read("cache_read_input_tokens"))
         prompt += cached + written
     if not prompt and not completion:
         return None
-    if not (cached or written or answered):
+    if not (cached or written or of_answer):
         return Usage(prompt, completion)
     cached = min(cached, prompt)
     written = min(written, prompt - cached)
-    details = field(read, "cache_creation_token_details") or told("cache_creation")
+    details = field(of_prompt, "cache_creation_token_details") or read("cache_creation")
     return Usage(
         prompt,
         completion,
         cached_tokens=cached,
-        reasoning_tokens=min(_tokens(field(answered, "reasoning_tokens")), completion),
+        reasoning_tokens=min(_tokens(field(of_answer, "reasoning_tokens")), completion),
         written_tokens=written,
         hour_tokens=min(_tokens(field(details, "ephemeral_1h_input_tokens")), written),
     )
@@ -259,22 +259,22 @@ def counted_usage(prompt_characters: int, answer: str) -> Usage | None:
     return Usage(math.ceil(prompt_characters / CHARACTERS_PER_TOKEN), int(written), is_counted=True)
 
 
-Told = Callable[[str], Any]
+FieldReader = Callable[[str], Any]
 """The reader of a field by its name."""
 
 
-def _is_anthropic(told: Told) -> bool:
+def _is_anthropic(read: FieldReader) -> bool:
     """Detect Anthropic's usage, whose keys are those of the Responses API without the details."""
     return (
-        told("input_tokens") is not None
-        and told("prompt_tokens") is None
-        and told("input_tokens_details") is None
+        read("input_tokens") is not None
+        and read("prompt_tokens") is None
+        and read("input_tokens_details") is None
     )
 
 
-def _first(told: Told, *names: str) -> int:
+def _first(read: FieldReader, *names: str) -> int:
     for name in names:
-        tokens = _tokens(told(name))
+        tokens = _tokens(read(name))
         if tokens:
             return tokens
     return 0

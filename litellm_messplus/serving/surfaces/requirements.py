@@ -67,9 +67,9 @@ def read_requirements(request: IncomingRequest) -> Requirements:
 
 
 def _capabilities(request: IncomingRequest) -> Iterator[Capability]:
-    given, asked, conversation = request.kwargs, request.prompt, request.conversation
+    given, prompt, conversation = request.kwargs, request.prompt, request.conversation
     if conversation.images or conversation.attachments:
-        for part in attached_parts(asked):
+        for part in attached_parts(prompt):
             kind = _modality(part)
             if kind is not None:
                 yield kind
@@ -77,7 +77,7 @@ def _capabilities(request: IncomingRequest) -> Iterator[Capability]:
         yield Capability.TOOLS
         if given.get("parallel_tool_calls") is True:
             yield Capability.PARALLEL_TOOLS
-    elif _has_used_tools(asked):
+    elif _has_used_tools(prompt):
         yield Capability.TOOLS
     if any(_is_schema(given.get(name)) for name in request.surface.formats):
         yield Capability.JSON_SCHEMA
@@ -127,11 +127,11 @@ USED = frozenset({"function_call", "function_call_output", "tool_use", "tool_res
 """Types of items and blocks that are part of a tool call."""
 
 
-def _has_used_tools(asked: object) -> bool:
+def _has_used_tools(prompt: object) -> bool:
     """Return whether the conversation has tool calls, which a model without tools cannot read."""
-    if not isinstance(asked, list | tuple):
+    if not isinstance(prompt, list | tuple):
         return False
-    return any(isinstance(item, Mapping) and _tells_of_tools(item) for item in asked)
+    return any(isinstance(item, Mapping) and _tells_of_tools(item) for item in prompt)
 
 
 def _tells_of_tools(item: Mapping[str, Any]) -> bool:

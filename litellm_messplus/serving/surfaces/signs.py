@@ -54,7 +54,7 @@ SHORTEST = 24
 """Least characters of a question that counts as asked again: `go on` does not."""
 RECENT_ITEMS = 64
 """Newest items that are searched for calls and questions."""
-ASKED_TWICE = 2
+TWO_QUESTIONS = 2
 """Least questions in words alone that show anything."""
 NO_SIGNS = Signs()
 
@@ -62,7 +62,7 @@ NO_SIGNS = Signs()
 def read_signs(request: IncomingRequest) -> Signs:
     """Read the signs in a request of any surface."""
     plain = request.plain
-    if plain is not None and len([turn for turn in plain if turn.role == "user"]) < ASKED_TWICE:
+    if plain is not None and len([turn for turn in plain if turn.role == "user"]) < TWO_QUESTIONS:
         return NO_SIGNS
     earlier = request.continues
     items = _items(request.prompt)
@@ -114,7 +114,7 @@ def _is_sealed(item: object) -> bool:
 def _trouble(items: Sequence[Any], *, is_in_loop: bool) -> Trouble | None:
     recent = items[-RECENT_ITEMS:]
     if not is_in_loop:
-        return Trouble.ASKED_AGAIN if _is_asked_again(recent) else None
+        return Trouble.ASKED_AGAIN if _is_repeated(recent) else None
     calls = _newest_calls(recent)
     if len(calls) < OFTEN:
         return None
@@ -178,12 +178,12 @@ def _failed(items: Sequence[Any]) -> set[str]:
 def _has_failed(result: dict[str, Any]) -> bool:
     if result.get("is_error") is True:
         return True
-    said = result.get("output", result.get("content"))
+    content = result.get("output", result.get("content"))
     is_result = result.get("role") in TOOL_ROLES or result.get("type") in RESULTS
-    return is_result and isinstance(said, str) and said[:64].lower().startswith(FAILED_WORDS)
+    return is_result and isinstance(content, str) and content[:64].lower().startswith(FAILED_WORDS)
 
 
-def _is_asked_again(items: Sequence[Any]) -> bool:
+def _is_repeated(items: Sequence[Any]) -> bool:
     """Tell whether the newest question nearly equals the one before it."""
     questions = (words for item in reversed(items) if (words := _question(item)))
     newest, before = next(questions, None), next(questions, None)
@@ -196,10 +196,10 @@ def _question(item: object) -> str | None:
     """Return the text of a user's message; None for everything else."""
     if not isinstance(item, dict) or item.get("role") != "user" or _answers_a_call(item):
         return None
-    said = item.get("content")
-    if isinstance(said, str):
-        return said
-    texts = (part.get("text") for part in _items(said) if isinstance(part, dict))
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") for part in _items(content) if isinstance(part, dict))
     return "\n".join(text for text in texts if isinstance(text, str)) or None
 
 

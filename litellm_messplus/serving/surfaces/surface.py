@@ -30,8 +30,8 @@ class Surface:
     ``router_method`` of LiteLLM's router calls it. The arguments ``prompt`` and ``system`` hold the
     prompt, ``tools`` what may be called, ``choices`` what must be, ``formats`` the answer's format,
     ``limits`` its length, ``metadata`` LiteLLM's own metadata, and ``continues`` the earlier answer
-    whose deployment must serve. ``text`` reads the text of an answer, ``said`` all that its judges
-    may see, and ``used`` its reported usage.
+    whose deployment must serve. ``text`` reads the text of an answer, ``read_answer`` all that its
+    judges may see, and ``used`` its reported usage.
     """
 
     call_type: str
@@ -45,7 +45,7 @@ class Surface:
     metadata: str = PLAIN_METADATA
     continues: str | None = None
     text: Callable[[object], str] = answers.text
-    said: Callable[[object], Answer] = answers.read_answer
+    read_answer: Callable[[object], Answer] = answers.read_answer
     used: Callable[[object], object] = answers.usage
 
     @cached_property
@@ -61,12 +61,12 @@ class Surface:
 
     def looks(self, response: object) -> AnswerSurface:
         """Read the numbers of an answer. A refusal in a field of its own is its text."""
-        said = self.said(response)
-        was_cut = said.finish is Finish.LENGTH
-        text = said.text or said.refusal or ""
+        read_answer = self.read_answer(response)
+        was_cut = read_answer.finish is Finish.LENGTH
+        text = read_answer.text or read_answer.refusal or ""
         tokens = answers.log_probabilities(response)
         return answer.read_answer(
-            answer.Answer(text, len(said.tool_calls), was_cut, log_probabilities=tokens)
+            answer.Answer(text, len(read_answer.tool_calls), was_cut, log_probabilities=tokens)
         )
 
     @property
