@@ -1,9 +1,9 @@
-"""Log-probabilities of answers: asked of the endpoints that give them, removed before the client.
+"""Log-probabilities of answers: requested from endpoints that give them, removed for the client.
 
-They are asked for just before a chat completion goes to a deployment, if it is of a zoo with
+They are requested just before a chat completion goes to a deployment, if it is of a zoo with
 `answer_logprobs`, whole and not streamed, if the client says nothing about them, and LiteLLM knows
-the parameter for that model. An endpoint that refuses it all the same is not asked again, and
-LiteLLM's router sends it that request again, without. A deployment is asked in one request a
+the parameter for that model. An endpoint that refuses it all the same gets no such request again,
+and LiteLLM's router repeats the refused one without it. A deployment gets one such request a
 minute until one is answered, so that a refusal slows one request of a worker.
 """
 
@@ -30,7 +30,7 @@ LOGPROBS = "logprobs"
 PROBE_SECONDS = 60.0
 """Seconds between two requests that ask a deployment that has not been known to answer."""
 ALWAYS, NEVER = -math.inf, math.inf
-"""Times from which a deployment is asked that gives them, and one that refuses."""
+"""Times from which a deployment that gives them, or one that refuses, is tried."""
 DEPLOYMENTS = 10_000
 """Most deployments that are remembered; one that is forgotten counts as new."""
 

@@ -45,7 +45,7 @@ def _limit(value: Any) -> str:
 
 
 def _body(value: Any) -> str:
-    return ", ".join(f"{path.removeprefix(INNER)} {said}" for path, said in _leaves(value))
+    return ", ".join(f"{path.removeprefix(INNER)} {text}" for path, text in _leaves(value))
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -99,11 +99,11 @@ def arm_name(model: str, own: Values) -> str:
     return f"{model}, {words}" if words else model
 
 
-def contradicted(own: Values, asked: Values) -> Iterator[str]:
+def contradicted(own: Values, requested: Values) -> Iterator[str]:
     """Yield the parameters of a request that an arm contradicts: it sets the same aspect in other
     words, or a lower limit. A request with a lower limit than the arm's only shortens its answer.
     """
-    for name, value in asked.items():
+    for name, value in requested.items():
         aspect, words = PARAMETERS[name]
         same = [each for each in own if PARAMETERS[each].aspect == aspect]
         if aspect == LIMIT:
