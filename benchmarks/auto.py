@@ -106,7 +106,7 @@ class BoughtRun(Run):
         return True
 
     def _serve(self, request: int) -> bool:
-        self._hear(request)
+        self._fold_in(request)
         drawn = [False]
 
         def labelled(situation: Situation) -> bool:

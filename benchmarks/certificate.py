@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from litellm_messplus.certificate.evidence import Heard, bounds
+from litellm_messplus.certificate.evidence import LabelGroup, bounds
 from litellm_messplus.certificate.sequence import Vector
 
 LEVEL = 0.95
@@ -117,8 +117,8 @@ def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dic
         is_inside = {each: np.ones(count, dtype=np.bool_) for each in Expected}
         for requests, labels, truth in _looks(case, count, seed):
             found = {}
-            for each, (expected, heard) in labels.items():
-                found[each] = bounds(requests, expected, heard, LEVEL)
+            for each, (expected, groups) in labels.items():
+                found[each] = bounds(requests, expected, groups, LEVEL)
                 is_over = found[each].low <= truth + 1e-12
                 is_inside[each] &= is_over & (truth <= found[each].high + 1e-12)
         for each, last in found.items():
@@ -139,7 +139,7 @@ def measure(case: Case, deployments: int, advance: Callable[[int], None]) -> dic
     }
 
 
-Labels = dict[Expected, tuple[Vector, list[Heard]]]
+Labels = dict[Expected, tuple[Vector, list[LabelGroup]]]
 """The sum of what was expected of all requests, and the groups of labelled ones."""
 
 
@@ -156,7 +156,7 @@ def _looks(case: Case, deployments: int, seed: int) -> Iterator[tuple[Vector, La
         numbers = np.arange(look * EVERY, (look + 1) * EVERY, dtype=np.float64)
         kind = generator.integers(len(BETTER), size=(deployments, EVERY))
         truth = generator.random((deployments, EVERY)) < case.rate(numbers) + BETTER[kind]
-        word, grade = _said(case, truth, generator)
+        word, grade = _draw_labels(case, truth, generator)
         satisfied += truth.sum(axis=1)
         predicted = np.take_along_axis(learned.tenths(), kind, axis=1)
         learned.add(kind, np.where(np.isnan(word), grade, word))
@@ -181,20 +181,20 @@ class Groups:
         """Add requests: labels, NaN without one, and expectations, all of the same shape."""
         tenths = tenths.clip(0, 10)
         self._expected += tenths.sum(axis=1) / 10.0
-        for place, said in enumerate(self._kinds):
-            is_said = _is(word, said[0]) & _is(grade, said[1])
-            for tenth in np.unique(tenths[is_said]):
-                self._counts[place, tenth] += (is_said & (tenths == tenth)).sum(axis=1)
+        for place, kind in enumerate(self._kinds):
+            is_labelled = _is(word, kind[0]) & _is(grade, kind[1])
+            for tenth in np.unique(tenths[is_labelled]):
+                self._counts[place, tenth] += (is_labelled & (tenths == tenth)).sum(axis=1)
 
-    def labels(self) -> tuple[Vector, list[Heard]]:
+    def labels(self) -> tuple[Vector, list[LabelGroup]]:
         """Return the sum of the expectations, and the groups that are not empty."""
-        heard = [
-            Heard(self._counts[place, tenth], *said, tenth / 10.0, probability=self._drawn)
-            for place, said in enumerate(self._kinds)
+        groups = [
+            LabelGroup(self._counts[place, tenth], *kind, tenth / 10.0, probability=self._drawn)
+            for place, kind in enumerate(self._kinds)
             for tenth in range(11)
             if self._counts[place, tenth].any()
         ]
-        return self._expected, heard
+        return self._expected, groups
 
 
 class Learned:
@@ -226,19 +226,19 @@ class Learned:
             self._counts += counts
 
 
-def _said(case: Case, truth: Bits, generator: np.random.Generator) -> tuple[Vector, Vector]:
+def _draw_labels(case: Case, truth: Bits, generator: np.random.Generator) -> tuple[Vector, Vector]:
     """Draw the users' and the judge's labels, NaN if there is none."""
     answers, graded, errs = generator.random((3, *truth.shape))
     has_answered = answers < np.where(truth, case.answers[1], case.answers[0])
-    says = truth ^ (errs < case.errors)
+    grades = truth ^ (errs < case.errors)
     return (
         np.where(has_answered, truth, np.nan),
-        np.where(graded < case.graded, says, np.nan),
+        np.where(graded < case.graded, grades, np.nan),
     )
 
 
-def _is(said: Vector, value: float | None) -> Bits:
-    return np.isnan(said) if value is None else said == value
+def _is(labels: Vector, value: float | None) -> Bits:
+    return np.isnan(labels) if value is None else labels == value
 
 
 def _shown(found: list[dict[str, Any]], deployments: int) -> Table:

@@ -63,14 +63,14 @@ class WatchedRun(Run):
         if request < self._watch.requests:
             return self._serve_before(request)
         if request == self._watch.requests:
-            self._hear(request)
+            self._fold_in(request)
             self.told = forecast(self._known(), upcoming=len(self.recording) - request)
         return super()._serve(request)
 
     def _serve_before(self, request: int) -> bool:
         """Decide in shadow; for a sampled request, call the choice too, or, if that serves anyway,
         the next best."""
-        self._hear(request)
+        self._fold_in(request)
         choice = self._decide(request, self._beside)
         decision = choice.decision
         served, chosen = self.place[self._watch.before], self.place[decision.chosen]

@@ -18,7 +18,7 @@ from litellm_messplus.certificate.reading import (
     counted_last,
     counted_since,
     expected_since,
-    heard_since,
+    labelled_since,
     span_of,
 )
 from litellm_messplus.figures.interval import (
@@ -65,7 +65,7 @@ COUNTED = (
     "promise counts failures as unsatisfied."
 )
 """The rule of which labels count, and the meaning of silence and failures."""
-BESIDE_STATUS = (
+STATUS_DIFFERS = (
     "`kept` and `not kept` are about all answered requests of these days, at every look; "
     "`on track` and `below` in the status are about the judged ones, as a sample of what is to "
     "come, at one look: near the promise one may say yes where the other says no, and both are "
@@ -76,7 +76,7 @@ LABELS_ARE_IN = "Labels that are still to come are like those that are there."
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClaimGroup:
     """A group of requests with the same labels, of each of which the same was expected; `null` is
     no label."""
 
@@ -96,8 +96,8 @@ class Claim:
     ``told`` counts requests labelled by users or checks, ``graded`` by the judge, ``paired`` by
     both; ``expected`` is the number that predictions expected to satisfy before any label;
     ``alpha`` is the promised share, the mean if it changed. They are conversations if
-    ``unit`` says so. ``failed`` got no answer, ``answered_share`` is the share answered of both,
-    and ``failed_among`` of the failed are in the claim, as unsatisfied.
+    that is the ``unit``. ``failed`` got no answer, ``answered_share`` is the share answered of
+    both, and ``failed_among`` of the failed are in the claim, as unsatisfied.
     """
 
     alpha: float
@@ -113,7 +113,7 @@ class Claim:
     verdict: Verdict
     kept_within_points: float | None
     assumed: tuple[str, ...]
-    said: tuple[Said, ...]
+    said: tuple[ClaimGroup, ...]
     unit: str = "requests"
     failed: int = 0
     failed_among: int = 0
@@ -151,7 +151,7 @@ class Certificate:
     sql: str
     expected_sql: str
     counted: str = COUNTED
-    beside_status: str = BESIDE_STATUS
+    beside_status: str = STATUS_DIFFERS
 
     def as_dict(self) -> dict[str, Any]:
         """Convert the certificate for JSON: plain dictionaries, lists, text and numbers."""
@@ -164,20 +164,20 @@ _ADAPTER: TypeAdapter[Certificate] = TypeAdapter(Certificate)
 
 def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim:
     """Compute what these requests prove at that confidence, the judge corrected or trusted."""
-    heard = counted.heard
+    groups = counted.groups
     requests = np.array([float(counted.requests)])
     expected = np.array([counted.expected])
-    found = bounds(requests, expected, heard, level, trust_judge=trust_judge)
+    found = bounds(requests, expected, groups, level, trust_judge=trust_judge)
     low, high = float(found.low[0]), float(found.high[0])
     interval = Interval(low, high)
-    told = sum(int(each.count[0]) for each in heard if each.word is not None)
-    graded = [each for each in heard if each.grade is not None]
+    labelled = sum(int(each.count[0]) for each in groups if each.word is not None)
+    graded = [each for each in groups if each.grade is not None]
     answered = counted.requests - counted.failed_among
     return Claim(
         alpha=counted.alpha,
         requests=counted.requests,
         expected=counted.expected,
-        told=told,
+        told=labelled,
         graded=sum(int(each.count[0]) for each in graded),
         paired=sum(int(each.count[0]) for each in graded if each.word is not None),
         sampling=found.sampling,
@@ -186,9 +186,9 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
         high=high,
         verdict=verdict(interval, counted.alpha),
         kept_within_points=points_below(interval, counted.alpha),
-        assumed=_assumed(found.sampling, told, counted.requests, trust_judge),
+        assumed=_assumed(found.sampling, labelled, counted.requests, trust_judge),
         said=tuple(
-            Said(
+            ClaimGroup(
                 each.word,
                 each.grade,
                 each.expected,
@@ -196,7 +196,7 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
                 each.probability,
                 int(each.count[0]),
             )
-            for each in heard
+            for each in groups
         ),
         unit=counted.unit,
         failed=counted.failed,
@@ -205,14 +205,16 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
     )
 
 
-def _assumed(sampling: Sampling, told: int, requests: int, trust_judge: bool) -> tuple[str, ...]:
+def _assumed(
+    sampling: Sampling, labelled: int, requests: int, trust_judge: bool
+) -> tuple[str, ...]:
     """Name a claim's assumptions; if all requests have a word, only that words are true."""
-    if told == requests:
+    if labelled == requests:
         return (WORDS_ARE_TRUE,)
     if sampling is not Sampling.JUDGE:
         return (*ASSUMED[sampling], WORDS_ARE_TRUE, LABELS_ARE_IN)
-    of_users = (WORDS_ARE_TRUE,) if told else ()
-    of_the_judge = JUDGE_IS_ALIKE if told and not trust_judge else JUDGE_IS_RIGHT
+    of_users = (WORDS_ARE_TRUE,) if labelled else ()
+    of_the_judge = JUDGE_IS_ALIKE if labelled and not trust_judge else JUDGE_IS_RIGHT
     return (*ASSUMED[sampling], *of_users, of_the_judge, LABELS_ARE_IN)
 
 
@@ -261,7 +263,7 @@ async def certify(
         until=span.until,
         window=window,
         promises=_promises(whole, last, level, trust_judge),
-        sql=_shown(heard_since(zoo, span), engine),
+        sql=_shown(labelled_since(zoo, span), engine),
         expected_sql=_shown(expected_since(zoo, span), engine),
     )
 
@@ -362,12 +364,12 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
 def _failures(claim: Claim) -> str:
     """State what became of the requests without an answer."""
     apart = claim.failed - claim.failed_among
-    told = f"{claim.failed:,} {claim.unit} failed: {percent(claim.answered_share)} were answered."
+    text = f"{claim.failed:,} {claim.unit} failed: {percent(claim.answered_share)} were answered."
     if apart:
-        told += f" The claim is not about {apart:,} of the failed ones."
+        text += f" The claim is not about {apart:,} of the failed ones."
     if claim.failed_among:
-        told += f" In it {claim.failed_among:,} failed ones count as unsatisfied."
-    return told
+        text += f" In it {claim.failed_among:,} failed ones count as unsatisfied."
+    return text
 
 
 def _table(claim: Claim) -> Iterator[str]:

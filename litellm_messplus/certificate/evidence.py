@@ -47,7 +47,7 @@ class Sampling(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class LabelGroup:
     """A group of requests with the same labels, and their ``count``.
 
     ``word`` is the label of a user or a check, and ``grade`` the judge's; None without one.
@@ -74,18 +74,18 @@ class Bounds:
     sampling: Sampling
 
 
-def sampling_of(heard: Sequence[Heard]) -> Sampling:
+def sampling_of(groups: Sequence[LabelGroup]) -> Sampling:
     """Name the method by which these labels were obtained."""
-    if any(each.grade is not None for each in heard):
+    if any(each.grade is not None for each in groups):
         return Sampling.JUDGE
-    is_drawn = any(each.probability is not None for each in heard)
+    is_drawn = any(each.probability is not None for each in groups)
     return Sampling.DRAWS if is_drawn else Sampling.ANSWERS
 
 
 def bounds(
     requests: Vector,
     expected: Vector,
-    heard: Sequence[Heard],
+    groups: Sequence[LabelGroup],
     level: float,
     *,
     trust_judge: bool = False,
@@ -94,15 +94,15 @@ def bounds(
 
     ``expected`` is the sum of what was expected of each of them before its label; a wrong
     expectation only widens the bounds. With ``trust_judge`` the judge's grades are taken as true,
-    whatever users said of the same requests.
+    whatever the users' labels of the same requests.
     """
-    sampling, made = sampling_of(heard), -log(1.0 - level)
+    sampling, made = sampling_of(groups), -log(1.0 - level)
     if sampling is Sampling.JUDGE:
-        low, rate, high = _judged(requests, expected, heard, made, trust_judge)
+        low, rate, high = _judged(requests, expected, groups, made, trust_judge)
     else:
-        low, rate, high = _told(requests, expected, heard, made, sampling)
-    told, satisfied, _ = _words(heard, requests)
-    least, most = satisfied / requests, (satisfied + requests - told) / requests
+        low, rate, high = _by_words(requests, expected, groups, made, sampling)
+    labelled, satisfied, _ = _words(groups, requests)
+    least, most = satisfied / requests, (satisfied + requests - labelled) / requests
     return Bounds(
         rate=np.clip(rate / requests, least, most),
         low=np.clip(low / requests, least, most),
@@ -111,33 +111,37 @@ def bounds(
     )
 
 
-def _words(heard: Sequence[Heard], requests: Vector) -> tuple[Vector, Vector, Vector]:
+def _words(groups: Sequence[LabelGroup], requests: Vector) -> tuple[Vector, Vector, Vector]:
     """Count the requests with a word of a user or a check, the satisfied ones of them, and those
     expected to be."""
-    told, satisfied, expected = np.zeros((3, *requests.shape))
-    for each in heard:
+    labelled, satisfied, expected = np.zeros((3, *requests.shape))
+    for each in groups:
         if each.word is not None:
-            told += each.count
+            labelled += each.count
             satisfied += each.count * each.word
             expected += each.count * each.expected
-    return told, satisfied, expected
+    return labelled, satisfied, expected
 
 
-def _told(
-    requests: Vector, expected: Vector, heard: Sequence[Heard], made: float, sampling: Sampling
+def _by_words(
+    requests: Vector,
+    expected: Vector,
+    groups: Sequence[LabelGroup],
+    made: float,
+    sampling: Sampling,
 ) -> tuple[Vector, Vector, Vector]:
-    """Bound the sum of the words if every request had one: by draws, plus the words given unasked;
+    """Bound the sum of the words if every request had one: by draws, plus those not drawn;
     or by those who answered, as if drawn, with the share of all by weight."""
-    words = [each for each in heard if each.word is not None]
+    words = [each for each in groups if each.word is not None]
     if sampling is Sampling.DRAWS:
-        unasked = [each for each in words if each.probability is None]
+        undrawn = [each for each in words if each.probability is None]
         sample = [each for each in words if each.probability is not None]
         likely = [np.full_like(requests, each.probability or 0.0) for each in sample]
     else:
-        unasked, sample = [], words
+        undrawn, sample = [], words
         weighed = sum((each.count * each.weight for each in words), np.zeros_like(requests))
         likely = [_probability(weighed / each.weight, requests) for each in sample]
-    _, satisfied, foreseen = _words(unasked, requests)
+    _, satisfied, foreseen = _words(undrawn, requests)
     sums = _sums(requests, sample, [each.word or 0.0 for each in sample], likely)
     start = satisfied + expected - foreseen
     low, high = sums.bounds(made)
@@ -145,11 +149,11 @@ def _told(
 
 
 def _judged(
-    requests: Vector, expected: Vector, heard: Sequence[Heard], made: float, trust_judge: bool
+    requests: Vector, expected: Vector, groups: Sequence[LabelGroup], made: float, trust_judge: bool
 ) -> tuple[Vector, Vector, Vector]:
     """Bound the users' words together with the judge's grades of the silent requests."""
-    told, satisfied, foreseen = _words(heard, requests)
-    drawn = [each for each in heard if each.grade is not None]
+    labelled, satisfied, foreseen = _words(groups, requests)
+    drawn = [each for each in groups if each.grade is not None]
     graded = sum((each.count for each in drawn), np.zeros_like(requests))
     sample = [each for each in drawn if each.word is None]
     likely = [
@@ -159,11 +163,11 @@ def _judged(
         for each in sample
     ]
     sums = _sums(requests, sample, [each.grade or 0.0 for each in sample], likely)
-    silent = Silent(requests - told, expected - foreseen, sums)
+    silent = Silent(requests - labelled, expected - foreseen, sums)
     at_its_word = silent.shares(made)
     shares = at_its_word if trust_judge else silent.corrected(Pairs.of(drawn, requests), made)
     shares = tuple(
-        np.clip(np.where(told > 0.0, share, plain), 0.0, 1.0)
+        np.clip(np.where(labelled > 0.0, share, plain), 0.0, 1.0)
         for share, plain in zip(shares, at_its_word, strict=True)
     )
     low, rate, high = (satisfied + silent.requests * share for share in shares)
@@ -179,7 +183,7 @@ class Pairs:
     yes: Vector
 
     @classmethod
-    def of(cls, drawn: Sequence[Heard], requests: Vector) -> "Pairs":
+    def of(cls, drawn: Sequence[LabelGroup], requests: Vector) -> "Pairs":
         """Count the pairs."""
         trials, yes = np.zeros((2, *requests.shape)), np.zeros((2, *requests.shape))
         for each in drawn:
@@ -209,7 +213,7 @@ class Silent:
     def corrected(self, pairs: Pairs, made: float) -> tuple[Vector, ...]:
         """Return the share of satisfied ones among them: the lowest, the likeliest, the highest.
 
-        Three quantities are unknown: what the judge would say of all, how often it is right on
+        Three quantities are unknown: how the judge would grade all, how often it is right on
         satisfied users, how often it is wrong on others. Bets on them are on different requests, so
         their product is a process as each is, and all three hold together as long as it is below
         its limit. The worst case is taken over how the limit is split among them.
@@ -222,7 +226,7 @@ class Silent:
         )
         spare = made - sum(least)
         steps = [spare * part / PARTS for part in range(PARTS + 1)]
-        said = [self.shares(least[0] + step, self.requests) for step in steps]
+        judged = [self.shares(least[0] + step, self.requests) for step in steps]
         alarm = [rate_bounds(alarm_yes, alarms, least[1] + step) for step in steps]
         hit = [rate_bounds(hit_yes, hits, least[2] + step) for step in steps]
         low, high = np.ones_like(self.requests), np.zeros_like(self.requests)
@@ -230,19 +234,19 @@ class Silent:
             for second in range(PARTS + 1 - first):
                 third = PARTS - first - second
                 tells = hit[third][0] > alarm[second][1]
-                lowest = _share(said[first][0], hit[third][1], alarm[second][1])
-                highest = _share(said[first][2], hit[third][0], alarm[second][0])
+                lowest = _share(judged[first][0], hit[third][1], alarm[second][1])
+                highest = _share(judged[first][2], hit[third][0], alarm[second][0])
                 low = np.minimum(low, np.where(tells, lowest, 0.0))
                 high = np.maximum(high, np.where(tells, highest, 1.0))
         middle = _share(
-            said[0][1], (hit_yes + 0.5) / (hits + 1.0), (alarm_yes + 0.5) / (alarms + 1.0)
+            judged[0][1], (hit_yes + 0.5) / (hits + 1.0), (alarm_yes + 0.5) / (alarms + 1.0)
         )
         return low, middle, high
 
 
-def _share(said: Vector, hit: Vector, alarm: Vector) -> Vector:
+def _share(judged: Vector, hit: Vector, alarm: Vector) -> Vector:
     """Convert the share that a judge calls satisfactory into the share that is."""
-    return np.asarray((said - alarm) / np.maximum(hit - alarm, 1e-9))
+    return np.asarray((judged - alarm) / np.maximum(hit - alarm, 1e-9))
 
 
 def _probability(labelled: Vector, requests: Vector) -> Vector:
@@ -251,7 +255,10 @@ def _probability(labelled: Vector, requests: Vector) -> Vector:
 
 
 def _sums(
-    requests: Vector, sample: Sequence[Heard], labels: Sequence[float], likely: Sequence[Vector]
+    requests: Vector,
+    sample: Sequence[LabelGroup],
+    labels: Sequence[float],
+    likely: Sequence[Vector],
 ) -> SampledSums:
     """Sum by how much each group's label differs from what was expected, for draws of these
     probabilities, if there are any."""

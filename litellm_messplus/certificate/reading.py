@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.certificate.evidence import Heard
+from litellm_messplus.certificate.evidence import LabelGroup
 from litellm_messplus.figures.tally import Group, Tally, tallies
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
@@ -69,7 +69,7 @@ Whole numbers are added exactly, in any order."""
 
 
 class NoCertificateError(MessplusError):
-    """The lack of anything to certify; the message says why, and what to do."""
+    """The lack of anything to certify; the message has the reason, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Counted:
     """The answered ``requests`` of one service level, how many were ``expected`` to be satisfied,
-    the share promised to them, and their labels. They are conversations if the promise's ``unit``
-    says so. Others ``failed``; some of those are among the requests, as unsatisfied, if failures
-    count."""
+    the share promised to them, and their labels. They are conversations if that is
+    the ``unit``. Others ``failed``; some of those are among the requests, as unsatisfied, if
+    failures count."""
 
     requests: int
     expected: float
     alpha: float
-    heard: list[Heard] = field(default_factory=list)
+    groups: list[LabelGroup] = field(default_factory=list)
     unit: str = "requests"
     failed: int = 0
     failed_among: int = 0
@@ -142,7 +142,7 @@ async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> di
     # The last day may be only partly in the span, so it is read from the outcomes.
     for level, tally in (await _of_requests(connection, _of_last_day(zoo, span))).items():
         found[level] = found.get(level, Tally()) + tally
-    return await _counted(connection, found, heard_since(zoo, span), expected_since(zoo, span))
+    return await _counted(connection, found, labelled_since(zoo, span), expected_since(zoo, span))
 
 
 async def counted_last(
@@ -156,9 +156,9 @@ async def counted_last(
     }
     is_own = is_since(starts)
     found = await _of_requests(connection, select(requests.c.request_id).where(is_own))
-    heard = _counts(labels.c.position >= min(starts.values(), default=0), is_own)
+    groups = _counts(labels.c.position >= min(starts.values(), default=0), is_own)
     expected = _expected(requests.c.zoo == zoo, is_own)
-    counted = await _counted(connection, found, heard, expected)
+    counted = await _counted(connection, found, groups, expected)
     return {level: replace(each, unit=whole[level].unit) for level, each in counted.items()}
 
 
@@ -171,28 +171,28 @@ async def _of_requests(connection: AsyncConnection, ids: Select[Any]) -> dict[Gr
 async def _counted(
     connection: AsyncConnection,
     found: Mapping[Group, Tally],
-    heard_query: Select[Any],
+    groups_query: Select[Any],
     expected_query: Select[Any],
 ) -> dict[str, Counted]:
     """Read the labels of the requests that were added up, what was expected, and what failed."""
-    heard = await _heard(connection, heard_query)
+    groups = await _groups(connection, groups_query)
     read = {row.service_level: row for row in await connection.execute(expected_query)}
     counted = {}
     for (level,), tally in sorted(found.items()):
         _, failed, among, expected = read.get(level, (level, 0, 0, None))
         answered = tally.counted - failed + among
         if answered > 0 and not is_before(level):
-            said = heard.get(level, [])
+            own = groups.get(level, [])
             figures = answered, expected or 0.0, tally.alpha or 0.0
-            counted[level] = Counted(*figures, said, tally.unit, failed, among)
+            counted[level] = Counted(*figures, own, tally.unit, failed, among)
     return counted
 
 
 def expected_since(zoo: str, span: Span) -> Select[Any]:
     """Sum what was expected of the requests of a span."""
-    asked = requests.c
+    request = requests.c
     return _expected(
-        asked.zoo == zoo, asked.created_at >= span.start, asked.created_at < span.until
+        request.zoo == zoo, request.created_at >= span.start, request.created_at < span.until
     )
 
 
@@ -216,30 +216,30 @@ def _expected(*where: ColumnElement[bool]) -> Select[Any]:
 
 def _of_last_day(zoo: str, span: Span) -> Select[Any]:
     """Select the requests of the last day until its end."""
-    asked = requests.c
+    request = requests.c
     begin = max(datetime.combine(span.until.date(), time.min, tzinfo=UTC), span.start)
-    return select(asked.request_id).where(
-        asked.zoo == zoo, asked.created_at >= begin, asked.created_at < span.until
+    return select(request.request_id).where(
+        request.zoo == zoo, request.created_at >= begin, request.created_at < span.until
     )
 
 
-async def _heard(connection: AsyncConnection, query: Select[Any]) -> dict[str, list[Heard]]:
-    found: dict[str, list[Heard]] = {}
+async def _groups(connection: AsyncConnection, query: Select[Any]) -> dict[str, list[LabelGroup]]:
+    found: dict[str, list[LabelGroup]] = {}
     for row in await connection.execute(query):
         count = np.array([float(row.requests)])
-        said = Heard(count, row.word, row.grade, row.expected, row.weight, row.probability)
-        found.setdefault(row.service_level, []).append(said)
+        group = LabelGroup(count, row.word, row.grade, row.expected, row.weight, row.probability)
+        found.setdefault(row.service_level, []).append(group)
     return found
 
 
-def heard_since(zoo: str, span: Span) -> Select[Any]:
+def labelled_since(zoo: str, span: Span) -> Select[Any]:
     """Count the requests of a span by their labels: a label is not older than its request."""
-    asked = requests.c
+    request = requests.c
     return _counts(
         labels.c.created_at >= span.start,
-        asked.zoo == zoo,
-        asked.created_at >= span.start,
-        asked.created_at < span.until,
+        request.zoo == zoo,
+        request.created_at >= span.start,
+        request.created_at < span.until,
     )
 
 
@@ -247,7 +247,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     """Count the labelled requests under these conditions by the labels of the served call and what
     was expected of it: the word that counts, if any, and the judge's grade, if any; none of a
     failed one."""
-    told = (
+    labelled = (
         select(
             requests.c.service_level,
             labels.c.call_id,
@@ -264,23 +264,23 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     verdict, grade = verdicts.alias("verdict"), CURRENT.alias("grade")
     bought = labels.alias("bought")
     is_word = verdict.c.kind.in_(WORDS)
-    is_grade = (grade.c.kind == JUDGE, told.c.is_failed.is_not(true()))
-    groups = (
-        told.c.service_level,
+    is_grade = (grade.c.kind == JUDGE, labelled.c.is_failed.is_not(true()))
+    keys = (
+        labelled.c.service_level,
         case((is_word, func.round(verdict.c.value * 100) / 100.0)).label("word"),
         (func.round(grade.c.value * 100) / 100.0).label("grade"),
-        told.c.expected,
+        labelled.c.expected,
         case((is_word, func.round(verdict.c.weight * 100) / 100.0), else_=1.0).label("weight"),
         (func.round(bought.c.probability * 10_000) / 10_000.0).label("probability"),
     )
-    said = (
-        select(*groups)
-        .select_from(told)
-        .outerjoin(verdict, verdict.c.call_id == told.c.call_id)
-        .outerjoin(grade, and_(grade.c.call_id == told.c.call_id, *is_grade))
+    groups = (
+        select(*keys)
+        .select_from(labelled)
+        .outerjoin(verdict, verdict.c.call_id == labelled.c.call_id)
+        .outerjoin(grade, and_(grade.c.call_id == labelled.c.call_id, *is_grade))
         .outerjoin(bought, bought.c.label_id == func.coalesce(grade.c.label_id, verdict.c.label_id))
         .where(or_(is_word, grade.c.value.is_not(None)))
         .subquery("said")
     )
-    in_order = (each.nulls_first() for each in said.c)
-    return select(*said.c, func.count().label("requests")).group_by(*said.c).order_by(*in_order)
+    in_order = (each.nulls_first() for each in groups.c)
+    return select(*groups.c, func.count().label("requests")).group_by(*groups.c).order_by(*in_order)

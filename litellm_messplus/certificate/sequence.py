@@ -41,7 +41,7 @@ higher rates, which are best for fewer labels, get more of the money."""
 HIGHEST = 0.9
 """The highest rate, as a share of the one at which the cost has no bound."""
 LEAST_PROBABILITY = 0.0005
-"""Least probability of a label: a rarer one says next to nothing about the others."""
+"""Least probability of a label: a rarer one shows next to nothing of the others."""
 NEWTON = 8
 """Newton steps: to the last digit. The error of fewer is to the outside, and only widens."""
 STEPS = 25

@@ -171,7 +171,7 @@ def read_database(source: str, encoder: Encoder) -> list[Recording]:
     if not usable:
         raise ReplayError(
             f"{name}: judged calls: given fewer than {FEWEST} of all models but one, or of all, so "
-            "nobody knows what the others would have answered; allowed: a database with at least "
+            "no one knows what the others would have answered; allowed: a database with at least "
             f"{FEWEST} of two models, or with requests to which every model answered"
         )
     return usable
@@ -208,20 +208,20 @@ async def _rows(source: str) -> list[_Logged]:
 def _archived(folder: Path) -> list[_Logged]:
     """Read the same from an archive of `messplus prune`, of any version of the log."""
     made: dict[str, list[Archived]] = defaultdict(list)
-    said: dict[str, list[Archived]] = defaultdict(list)
+    labelled: dict[str, list[Archived]] = defaultdict(list)
     for call in _table(folder, calls):
         is_own = call.status == "success" and not call.is_cache_hit
         if is_own and None not in (call.candidate, call.cost):
             made[call.request_id].append(call)
     for label in _table(folder, labels):
-        said[label.call_id].append(label)
+        labelled[label.call_id].append(label)
     energy = {each.call_id: each.cost for each in _table(folder, call_energy)}
     found = []
     for request in _table(folder, requests):
-        asked: list[Any] = [getattr(request, name, None) for name in OF_REQUEST]
-        found.append(first := _Logged(*asked))
+        of_request: list[Any] = [getattr(request, name, None) for name in OF_REQUEST]
+        found.append(first := _Logged(*of_request))
         for call in made[request.request_id]:
-            verdict = counting(sorted(said[call.call_id], key=lambda each: each.position))
+            verdict = counting(sorted(labelled[call.call_id], key=lambda each: each.position))
             measured = energy.get(call.call_id)
             found.append(
                 first._replace(
@@ -329,9 +329,9 @@ def _notes(models: Sequence[str], judged: Counter[str]) -> tuple[str, ...]:
 def _of_requests(
     name: str, models: Sequence[str], found: Sequence[_Request], notes: tuple[str, ...]
 ) -> Recording:
-    nobody_knows = (math.nan, math.nan)
+    unknown = (math.nan, math.nan)
     outcomes = np.array(
-        [[request.outcomes.get(model, nobody_knows) for model in models] for request in found]
+        [[request.outcomes.get(model, unknown) for model in models] for request in found]
     )
     return Recording(
         name=name,

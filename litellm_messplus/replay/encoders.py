@@ -115,14 +115,16 @@ def compare(
     Raises ReplayError if the texts were not kept, and for an alpha that is not allowed.
     """
     _check_texts(recording.name, recording.prompts)
-    beside, alone = (
+    with_surface, alone = (
         {
             name: _compared(recording, encoder, alpha, seeds, advance, has_surface=has_surface)
             for name, encoder in encoders.items()
         }
         for has_surface in (True, False)
     )
-    return Comparison(recording.name, recording.unit, len(recording), alpha, seeds, beside, alone)
+    return Comparison(
+        recording.name, recording.unit, len(recording), alpha, seeds, with_surface, alone
+    )
 
 
 def _compared(
@@ -239,7 +241,7 @@ def _table(comparison: Comparison) -> Table:
         f"alpha {comparison.alpha:g}",
         caption="log-loss in nats, of the predictions and of the running mean;\n"
         "cost: of every call of a replay; d: points above alpha;\n"
-        "alone: without the surface of the prompts, which the router reads beside every encoder",
+        "alone: without the surface of the prompts, which the router reads with every encoder",
         box=SIMPLE,
         pad_edge=False,
         collapse_padding=True,

@@ -210,10 +210,10 @@ def _by_conversation(
     }
     for model in models:
         spent = [_costs(table, f"{model}{cost}", rows, path) for rows in conversations]
-        said = table[f"{model}{verdict}"]
+        verdicts = table[f"{model}{verdict}"]
         found[f"{model}{cost}"] = [math.fsum(each) if each else None for each in spent]
         found[f"{model}{verdict}"] = [
-            said[rows[len(each) - 1]] if each else None
+            verdicts[rows[len(each) - 1]] if each else None
             for rows, each in zip(conversations, spent, strict=True)
         ]
     return found
@@ -260,16 +260,16 @@ def _costs(table: Columns, column: str, rows: list[int], path: Path) -> list[flo
             continue
         cost = _number(value)
         if not 0.0 <= cost < math.inf:
-            said = "allowed: a number of at least 0, or empty"
+            reason = "allowed: a number of at least 0, or empty"
         elif turn > len(spent):
-            said = "after an empty turn; allowed: empty from where the model had ended"
+            reason = "after an empty turn; allowed: empty from where the model had ended"
         else:
             spent.append(cost)
             continue
-        glue = " " if said.startswith("after") else "; "
+        glue = " " if reason.startswith("after") else "; "
         raise ReplayError(
             f"{path}: column '{column}', conversation {table[CONVERSATION][rows[0]]!r}: "
-            f"given {value!r}{glue}{said}"
+            f"given {value!r}{glue}{reason}"
         )
     return spent
 

@@ -14,7 +14,7 @@ from litellm_messplus.runtime.errors import MessplusError
 
 
 class ReplayError(MessplusError):
-    """A recording or an option cannot be used; the message says which, and what is allowed."""
+    """A recording or an option cannot be used; the message names it, and what is allowed."""
 
 
 Matrix = NDArray[np.float64]
@@ -39,9 +39,9 @@ class Prompts:
     @classmethod
     def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
         """Encode texts that are already distinct."""
-        asked = [Conversation.of_text(text) for text in texts]
-        read = encoder.encode([encoder.read(conversation) for conversation in asked])
-        surfaces = tuple(map(read_surface, asked))
+        conversations = [Conversation.of_text(text) for text in texts]
+        read = encoder.encode([encoder.read(conversation) for conversation in conversations])
+        surfaces = tuple(map(read_surface, conversations))
         return cls(tuple(texts), tuple(map(len, texts)), read, surfaces)
 
 

@@ -235,8 +235,8 @@ class Run:
         self._calls = np.zeros(recording.cost.shape, dtype=np.bool_)
         self._queue = np.zeros(len(recording))
         self._aim = np.zeros(len(recording))
-        self._said = np.full(len(recording), np.nan)
-        self._expected = self._said.copy()
+        self._served_labels = np.full(len(recording), np.nan)
+        self._expected = self._served_labels.copy()
 
     def go(self) -> Outcome:
         """Serve every request once; labels that have not arrived at the end are lost."""
@@ -252,13 +252,13 @@ class Run:
             explorations=explorations,
             first=self._first,
             queue=self._queue,
-            said=self._said,
+            labels=self._served_labels,
             expected=self._expected,
         )
 
     def _serve(self, request: int) -> bool:
         """Fold in what has arrived, decide, and call; True for an exploration."""
-        self._hear(request)
+        self._fold_in(request)
         choice = self._decide(request, self.level)
         decision = choice.decision
         self._note_decided(request, self.level.name, choice, 1 + len(decision.explored))
@@ -281,7 +281,7 @@ class Run:
         self._expected[request] = np.nan  # of the first answer, not of the one that is given
         return self.place[reading.goes_on_to]
 
-    def _hear(self, request: int) -> None:
+    def _fold_in(self, request: int) -> None:
         """Fold in what has arrived before a request is decided."""
         for verdict in self._late.due(request):
             self._judge(verdict)
@@ -400,7 +400,7 @@ class Run:
     def _note(self, label: Verdict) -> None:
         """Record the label of a served call."""
         if label.is_served:
-            self._said[label.request] = self._label[label.request][label.model]
+            self._served_labels[label.request] = self._label[label.request][label.model]
 
     def _next_position(self) -> int:
         self._position += 1

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from litellm_messplus.certificate.evidence import Heard, bounds
+from litellm_messplus.certificate.evidence import LabelGroup, bounds
 from litellm_messplus.figures.interval import Interval, Verdict
 from litellm_messplus.figures.interval import verdict as interval_verdict
 from litellm_messplus.figures.tally import requests_to_pay
@@ -132,7 +132,7 @@ class Outcome:
 
     ``satisfied`` is the truth of the served calls, whatever their labels; ``cost`` that of every
     call, ``label_cost`` the total of those that were made to learn. ``queue`` is None if the
-    baseline has none; ``said`` holds the labels that came for the served calls, NaN if none did,
+    baseline has none; ``labels`` holds the labels that came for the served calls, NaN if none did,
     and ``expected`` what was predicted of them, NaN where nothing was; both are None if no labels
     were collected.
     """
@@ -145,7 +145,7 @@ class Outcome:
     explorations: int
     second_answers: int = 0
     queue: Vector | None = None
-    said: Vector | None = None
+    labels: Vector | None = None
     expected: Vector | None = None
 
     @classmethod
@@ -159,7 +159,7 @@ class Outcome:
         explorations: int = 0,
         first: NDArray[np.intp] | None = None,
         queue: Vector | None = None,
-        said: Vector | None = None,
+        labels: Vector | None = None,
         expected: Vector | None = None,
     ) -> "Outcome":
         """Look the outcome up in every model's answers and costs; see
@@ -178,7 +178,7 @@ class Outcome:
             explorations=explorations,
             second_answers=int((replaced > 0.0).sum()),
             queue=queue,
-            said=said,
+            labels=labels,
             expected=expected,
         )
 
@@ -251,17 +251,17 @@ def certified(outcomes: Sequence[Outcome], alpha: float, confidence: float) -> d
 
 def _certificate(outcome: Outcome, alpha: float, confidence: float) -> Interval:
     unknown = np.full(len(outcome.served), np.nan)
-    said = unknown if outcome.said is None else outcome.said
+    labels = unknown if outcome.labels is None else outcome.labels
     predicted = unknown if outcome.expected is None else outcome.expected
     expected = np.where(np.isnan(predicted), alpha, predicted).round(1)
-    labelled = np.stack((said, expected), axis=1)[~np.isnan(said)]
-    groups, counts = np.unique(labelled, axis=0, return_counts=True)
-    heard = [
-        Heard(np.array([float(count)]), value, None, foreseen)
-        for (value, foreseen), count in zip(groups.tolist(), counts.tolist(), strict=True)
+    labelled = np.stack((labels, expected), axis=1)[~np.isnan(labels)]
+    distinct, counts = np.unique(labelled, axis=0, return_counts=True)
+    groups = [
+        LabelGroup(np.array([float(count)]), value, None, foreseen)
+        for (value, foreseen), count in zip(distinct.tolist(), counts.tolist(), strict=True)
     ]
-    requests = np.array([float(len(said))])
-    found = bounds(requests, np.array([expected.sum()]), heard, confidence)
+    requests = np.array([float(len(labels))])
+    found = bounds(requests, np.array([expected.sum()]), groups, confidence)
     return Interval(float(found.low[0]), float(found.high[0]))
 
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.certificate.evidence import Heard
+from litellm_messplus.certificate.evidence import LabelGroup
 from litellm_messplus.certificate.sequence import Vector
 
 NUMBERS: dict[float | None, int] = {0.0: 0, 1.0: 1, None: 2}
-SAID = tuple(product(NUMBERS, NUMBERS))
-"""What a user, and what a judge, may say."""
+LABELS = tuple(product(NUMBERS, NUMBERS))
+"""The labels that a user, and a judge, may give."""
 
 
 @dataclass(frozen=True)
@@ -39,41 +39,41 @@ class Look(NamedTuple):
 
     requests: Vector
     expected: Vector
-    heard: list[Heard]
+    groups: list[LabelGroup]
     satisfied: Vector
 
 
 def looks(world: World, deployments: int, requests: int, every: int, seed: int) -> Iterator[Look]:
     """The deployments at every look."""
     generator = np.random.default_rng(seed)
-    counts = np.zeros((2, len(SAID), deployments))
+    counts = np.zeros((2, len(LABELS), deployments))
     satisfied, expected = np.zeros((2, deployments))
     for look in range(requests // every):
         is_easy = generator.random((deployments, every)) < 0.5
         rate = world.rate + np.where(is_easy, world.apart, -world.apart)
         truth = generator.random((deployments, every)) < rate
-        word, grade = _said(world, truth, generator)
+        word, grade = _labels(world, truth, generator)
         satisfied += truth.sum(axis=1)
         expected += np.where(is_easy, *world.expected).sum(axis=1)
         for kind, is_kind in enumerate((is_easy, ~is_easy)):
             counts[kind] += [
-                (is_kind & (word == NUMBERS[said[0]]) & (grade == NUMBERS[said[1]])).sum(axis=1)
-                for said in SAID
+                (is_kind & (word == NUMBERS[labels[0]]) & (grade == NUMBERS[labels[1]])).sum(axis=1)
+                for labels in LABELS
             ]
-        heard = [
-            Heard(counts[kind][place].copy(), *said, foreseen, probability=world.drawn)
+        groups = [
+            LabelGroup(counts[kind][place].copy(), *labels, foreseen, probability=world.drawn)
             for kind, foreseen in enumerate(world.expected)
-            for place, said in enumerate(SAID)
-            if said != (None, None) and (world.graded > 0.0 or said[1] is None)
+            for place, labels in enumerate(LABELS)
+            if labels != (None, None) and (world.graded > 0.0 or labels[1] is None)
         ]
         so_far = np.full(deployments, float((look + 1) * every))
-        yield Look(so_far, expected.copy(), heard, satisfied.copy())
+        yield Look(so_far, expected.copy(), groups, satisfied.copy())
 
 
-def _said(
+def _labels(
     world: World, truth: NDArray[np.bool_], generator: np.random.Generator
 ) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """0 and 1, and 2 where nothing was said."""
+    """0 and 1, and 2 without a label."""
     answers, graded, errs = generator.random((3, *truth.shape))
     word = np.where(answers < np.where(truth, world.answers[1], world.answers[0]), truth, 2)
     grade = np.where(graded < world.graded, truth ^ (errs < world.errors), 2)

@@ -39,8 +39,8 @@ def certificate(database: Path) -> Certificate:
 
 
 def certified(database: Path, **given: object) -> Certificate:
-    asked = {"now": LATER, **given}
-    return asyncio.run(certificate_of(str(database), ZOO, **asked))  # type: ignore[arg-type]
+    terms = {"now": LATER, **given}
+    return asyncio.run(certificate_of(str(database), ZOO, **terms))  # type: ignore[arg-type]
 
 
 def since(found: Certificate, level: str = "default") -> Claim:
@@ -48,7 +48,7 @@ def since(found: Certificate, level: str = "default") -> Claim:
 
 
 @pytest.mark.parametrize("level", ALPHA)
-def test_it_counts_what_was_said_of_each_promise(
+def test_it_counts_the_labels_of_each_promise(
     certificate: Certificate, recorded: History, level: str
 ) -> None:
     """Users come before checks; what users do next is no word; a second thought replaces."""
@@ -61,10 +61,10 @@ def test_it_counts_what_was_said_of_each_promise(
     words = {**checks, **users}
     grades = recorded.said(LabelKind.JUDGE, level)
 
-    asked = [each for each in recorded.requests if each.service_level == level]
-    failed = sum(recorded.served(each).status is CallStatus.FAILURE for each in asked)
-    assert (claim.requests, claim.failed) == (len(asked) - failed, failed)
-    assert claim.answered_share == pytest.approx(claim.requests / len(asked))
+    whole = [each for each in recorded.requests if each.service_level == level]
+    failed = sum(recorded.served(each).status is CallStatus.FAILURE for each in whole)
+    assert (claim.requests, claim.failed) == (len(whole) - failed, failed)
+    assert claim.answered_share == pytest.approx(claim.requests / len(whole))
     assert claim.alpha == ALPHA[level]
     assert claim.told == len(words)
     assert claim.graded == len(grades)
@@ -80,14 +80,14 @@ def test_the_statement_on_the_page_gives_the_evidence_on_the_page(
     with sqlite3.connect(database) as connection:
         rows = connection.execute(certificate.sql).fetchall()
         expected = connection.execute(certificate.expected_sql).fetchall()
-    said = [
+    groups = [
         (promise.service_level, *asdict(each).values())
         for promise in certificate.promises
         for each in promise.since.said
     ]
     claims = [(promise.service_level, promise.since) for promise in certificate.promises]
 
-    assert rows == said
+    assert rows == groups
     assert expected == [(name, x.failed, x.failed_among, x.expected) for name, x in claims]
     for statement in (certificate.sql, certificate.expected_sql):
         assert statement in page(certificate)
@@ -131,8 +131,8 @@ def test_a_later_day_leaves_the_earlier_requests_out(database: Path, recorded: H
     wanted = [each for each in recorded.requests if each.created_at.date() >= second]
 
     assert found.since == second
-    asked = [each.since.requests + each.since.failed for each in found.promises]
-    assert sum(asked) == len(wanted)
+    counts = [each.since.requests + each.since.failed for each in found.promises]
+    assert sum(counts) == len(wanted)
     assert since(found).told < since(certified(database)).told
 
 
@@ -144,8 +144,8 @@ def test_requests_whose_labels_may_be_under_way_are_left_out(
     cut = times[len(times) // 2]
     found = certified(database, now=cut + timedelta(hours=6), wait=timedelta(hours=6))
 
-    asked = [each.since.requests + each.since.failed for each in found.promises]
-    assert sum(asked) == len(times) // 2
+    counts = [each.since.requests + each.since.failed for each in found.promises]
+    assert sum(counts) == len(times) // 2
 
 
 def test_the_last_window_is_of_the_newest_requests(database: Path, recorded: History) -> None:
@@ -154,7 +154,7 @@ def test_the_last_window_is_of_the_newest_requests(database: Path, recorded: His
     for promise in found.promises:
         level = [x for x in recorded.requests if x.service_level == promise.service_level]
         newest = {each.request_id for each in level[-5:]}
-        told = {
+        labelled = {
             label.request_id
             for label in recorded.labels
             if label.kind in (LabelKind.FEEDBACK, LabelKind.CHECK)
@@ -162,7 +162,7 @@ def test_the_last_window_is_of_the_newest_requests(database: Path, recorded: His
         }
         assert promise.last is not None
         assert promise.last.requests == 5
-        assert promise.last.told == len(newest & told)
+        assert promise.last.told == len(newest & labelled)
 
 
 def test_it_names_what_it_rests_on(certificate: Certificate, database: Path) -> None:
@@ -238,15 +238,15 @@ def test_the_command_writes_json_to_a_file(database: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("level", ["0.4", "1", "95"])
 def test_a_level_that_is_none_is_refused(database: Path, level: str) -> None:
-    _, said = run(ZOO, "--database", str(database), "--level", level)
+    _, text = run(ZOO, "--database", str(database), "--level", level)
 
-    assert said == f"messplus: --level: given {float(level):g}; allowed: from 0.5 to below 1"
+    assert text == f"messplus: --level: given {float(level):g}; allowed: from 0.5 to below 1"
 
 
 def test_a_file_that_cannot_be_written_ends_the_command(database: Path, tmp_path: Path) -> None:
-    _, said = run(ZOO, "--database", str(database), "--output", str(tmp_path))
+    _, text = run(ZOO, "--database", str(database), "--output", str(tmp_path))
 
-    assert said.startswith("messplus: --output:")
+    assert text.startswith("messplus: --output:")
 
 
 def test_a_reading_that_takes_too_long_is_given_up(
@@ -256,5 +256,5 @@ def test_a_reading_that_takes_too_long_is_given_up(
     monkeypatch.setattr("litellm_messplus.certificate.claim.LONGEST_SECONDS", 0.0)
     monkeypatch.setattr("litellm_messplus.store.reading.ASKED_EVERY", 1)
 
-    _, said = run(ZOO, "--database", str(database))
-    assert "was given up" in said
+    _, text = run(ZOO, "--database", str(database))
+    assert "was given up" in text

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.certificate.claim import BESIDE_STATUS, COUNTED, Claim, certify, page
+from litellm_messplus.certificate.claim import COUNTED, STATUS_DIFFERS, Claim, certify, page
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import FAILED, CallStatus, Failure, LabelKind, level_before
@@ -100,8 +100,8 @@ async def test_what_was_served_as_before_counts_towards_no_promise(database: Asy
     level = level_before("default")
     for number in range(20):
         watched = request(f"w{number}", created_at=AT, service_level=level)
-        said = label(f"w{number}", 0.0, created_at=AT)
-        await log.append(database, [watched, served_call(f"w{number}"), said])
+        verdict = label(f"w{number}", 0.0, created_at=AT)
+        await log.append(database, [watched, served_call(f"w{number}"), verdict])
     certificate = await certify(database, "zoo", now=AT + timedelta(hours=1))
 
     (promise,) = certificate.promises
@@ -116,7 +116,7 @@ async def test_it_says_which_labels_count_and_how_it_differs_from_the_status(
     certificate = await certify(database, "zoo", now=AT + timedelta(hours=1))
 
     assert COUNTED in page(certificate)
-    assert BESIDE_STATUS in page(certificate)
+    assert STATUS_DIFFERS in page(certificate)
 
 
 async def test_a_conversation_whose_first_request_failed_has_failed(
@@ -127,10 +127,10 @@ async def test_a_conversation_whose_first_request_failed_has_failed(
     turn = request("turn", created_at=AT, counted_with="first")
     first = request("first", created_at=AT)
     failed = served_call("first", status=CallStatus.FAILURE, failure=Failure.DEADLINE)
-    said = label("first", 1.0, created_at=AT)
+    verdict = label("first", 1.0, created_at=AT)
     before = await claim_now(database)
 
-    found = await claimed(database, first, failed, turn, served_call("turn"), said)
+    found = await claimed(database, first, failed, turn, served_call("turn"), verdict)
 
     assert replace(found, failed=0, answered_share=1.0, unit="requests") == before
     assert found.failed == 1

@@ -38,7 +38,7 @@ class Streams(Run):
 
     def _serve(self, request: int) -> bool:
         level = self.levels[request]
-        self._hear(request)
+        self._fold_in(request)
         choice = self._decide(request, level)
         decision = choice.decision
         self._note_decided(request, level.name, choice, 1 + len(decision.explored))

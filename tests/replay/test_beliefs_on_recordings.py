@@ -1,5 +1,5 @@
 """What is believed of each model at the end of a replay, against its true rate over all prompts, on
-the recordings that lie beside the project."""
+the recordings next to the project."""
 
 import os
 from pathlib import Path

@@ -194,7 +194,7 @@ def served_by(candidate: str, count: int, *, value: float = 1.0) -> list[Record]
     ]
 
 
-def test_of_served_requests_what_nobody_saw_is_left_open(tmp_path: Path) -> None:
+def test_of_served_requests_what_no_one_saw_is_left_open(tmp_path: Path) -> None:
     records = served_by(SMALL, 40, value=0.0) + served_by(LARGE, 60)
 
     (found,) = load(write(tmp_path / "messplus.db", records), HashedNgrams())
@@ -206,11 +206,11 @@ def test_of_served_requests_what_nobody_saw_is_left_open(tmp_path: Path) -> None
     assert Filling(found).note.startswith("50% of all outcomes were never seen")
 
 
-def test_a_request_that_nobody_judged_is_part_of_the_traffic(tmp_path: Path) -> None:
-    *judged, asked, _, _ = served_by(SMALL, 31)
-    assert isinstance(asked, RequestRecord)
-    unjudged = served_call(asked.request_id, candidate=SMALL, cost=2.5)
-    records = [*judged, *served_by(LARGE, 30), asked, unjudged]
+def test_a_request_without_a_label_is_part_of_the_traffic(tmp_path: Path) -> None:
+    *judged, request, _, _ = served_by(SMALL, 31)
+    assert isinstance(request, RequestRecord)
+    unjudged = served_call(request.request_id, candidate=SMALL, cost=2.5)
+    records = [*judged, *served_by(LARGE, 30), request, unjudged]
 
     (found,) = load(write(tmp_path / "messplus.db", records), HashedNgrams())
 

@@ -29,7 +29,7 @@ def test_a_run_serves_every_request_and_counts_every_call(policy: str) -> None:
         assert outcome.calls[0].all(), "the first request calls every model"
         assert made.models[outcome.served[0]] == made.largest
     else:
-        assert outcome.calls[0].sum() == 1, "nobody is paid to be told apart beforehand"
+        assert outcome.calls[0].sum() == 1, "no label is bought to distinguish models beforehand"
     assert outcome.explorations >= 1
     assert outcome.queue is not None
     assert outcome.queue[0] == 0.0

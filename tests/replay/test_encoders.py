@@ -67,14 +67,14 @@ def test_an_encoder_that_sees_what_matters_gains() -> None:
     assert found["length"].cost_total < found["none"].cost_total
 
 
-def test_the_surface_tells_the_length_beside_every_encoder() -> None:
+def test_the_surface_shows_the_length_with_every_encoder() -> None:
     found = compared(telling())
 
     for name in ("length", "none"):
-        beside = found.encoders[name]
-        assert beside.log_loss < found.alone["none"].log_loss - 0.05
-        assert beside.log_loss_mean == found.alone["none"].log_loss_mean
-        assert beside.cost_total < found.alone["none"].cost_total
+        whole = found.encoders[name]
+        assert whole.log_loss < found.alone["none"].log_loss - 0.05
+        assert whole.log_loss_mean == found.alone["none"].log_loss_mean
+        assert whole.cost_total < found.alone["none"].cost_total
 
 
 def test_cost_and_points_are_those_of_a_replay() -> None:

@@ -126,10 +126,10 @@ def test_baselines_are_reported_like_the_policy(policy: str, baselines: set[str]
 
 
 def test_the_baseline_paper_is_the_policy_paper() -> None:
-    beside = experiment(with_baselines=True, V=0.05, c=0.3).go().as_dict()
+    report = experiment(with_baselines=True, V=0.05, c=0.3).go().as_dict()
     alone = experiment(policy="paper", V=0.05, c=0.3).go().as_dict()
 
-    paper = beside["baselines"]["paper"]
+    paper = report["baselines"]["paper"]
     assert paper == {key: alone[key] for key in paper}
 
 

@@ -192,9 +192,9 @@ def test_the_report_says_that_no_switch_is_replayed(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["replay", *given, "--json", "--no-baselines"])
 
     assert found.exit_code == 0, found.output
-    said = json.loads(found.stdout)
-    assert any("120 conversations of 2.0 turns" in note for note in said["notes"])
-    assert any("no switch is replayed" in note for note in said["notes"])
+    report = json.loads(found.stdout)
+    assert any("120 conversations of 2.0 turns" in note for note in report["notes"])
+    assert any("no switch is replayed" in note for note in report["notes"])
 
 
 def test_without_numbers_turns_are_in_the_order_of_the_rows(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_without_numbers_turns_are_in_the_order_of_the_rows(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (changed(0, turn="two"), "column 'turn', row 1: given 'two'; allowed: a number"),
         (changed(0, **{"small|cost_usd": None}), "conversation 'b': given '4' after an empty turn"),
@@ -219,10 +219,12 @@ def test_without_numbers_turns_are_in_the_order_of_the_rows(tmp_path: Path) -> N
     ],
     ids=["turn", "hole", "no verdict", "verdict", "no turn", "no number", "below zero"],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
+def test_what_cannot_be_is_refused(
+    tmp_path: Path, rows: list[dict[str, Any]], message: str
+) -> None:
     with pytest.raises(ReplayError) as caught:
         read_file(write_turns(tmp_path, rows), ENCODER)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_without_prompts_there_is_nothing_to_decide_by(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong with labels goes wrong as often as was asked for."""
+"""What goes wrong with labels goes wrong as often as requested."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.certificate.evidence import Heard, bounds
+from litellm_messplus.certificate.evidence import LabelGroup, bounds
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.routing.decision import (
     after,
@@ -172,8 +172,8 @@ def test_with_the_surplus_the_certificate_says_kept_and_hardly_without(
     def low(surplus_held: float) -> float:
         satisfied = np.array([alpha * answered + surplus_held])
         counts = ((1.0, satisfied), (0.0, answered - satisfied))
-        heard = [Heard(count, value, None, alpha) for value, count in counts]
-        return float(bounds(requests, alpha * requests, heard, confidence).low[0])
+        groups = [LabelGroup(count, value, None, alpha) for value, count in counts]
+        return float(bounds(requests, alpha * requests, groups, confidence).low[0])
 
     needed = surplus(alpha, answered, share, confidence)
     assert low(needed) >= alpha > low(0.6 * needed)
