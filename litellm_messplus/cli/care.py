@@ -72,7 +72,7 @@ def verify(
     from litellm_messplus.upkeep import verify as verifying
 
     if url is not None and config is None:
-        raise MessplusError("--url needs --config, which says what the log folds into")
+        raise MessplusError("--url needs --config, which states what the log folds into")
     engines = None
     if config is not None:
         settings, engines = read_engines(config)

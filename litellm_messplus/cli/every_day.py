@@ -67,10 +67,10 @@ def ask_proxy(url: str, key: str | None, window: int) -> "Status":
     """
     from litellm_messplus.status.report import Status
 
-    return _asked(url, key, "status", Status.of, window=window)
+    return _fetch(url, key, "status", Status.of, window=window)
 
 
-def _asked(url: str, key: str | None, route: str, read: Callable[[Any], T], **given: int) -> T:
+def _fetch(url: str, key: str | None, route: str, read: Callable[[Any], T], **given: int) -> T:
     from pydantic import ValidationError
 
     from litellm_messplus.inspecting.asking import OtherServerError, ask
@@ -87,7 +87,7 @@ def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool
     if url is None:
         found = asyncio.run(learned_of(place))
     else:
-        found = _asked(url, key, "learned", Learned.of)
+        found = _fetch(url, key, "learned", Learned.of)
     options.show(found, render_learned(found), as_json=as_json)
 
 

@@ -57,8 +57,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(is_asked: bool) -> None:
-    if is_asked:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         from litellm_messplus.runtime.loading import version
 
         print(f"litellm-messplus {version()}")

@@ -73,15 +73,15 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
     if found["is_returned"]:
         last = next((each["mode"] for each in found["history"][1:]), "canary")
         yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
-    told = []
+    forecasts = []
     if found["forecast"]:
-        told.append(f"forecast of routing: {_forecast(found['forecast'])}")
+        forecasts.append(f"forecast of routing: {_forecast(found['forecast'])}")
     if found["second_answers"]:
         from litellm_messplus.status.second_answers import SecondAnswers
 
-        told.append(SecondAnswers(**found["second_answers"]).words)
-    if told:
-        yield f"  {'; '.join(told)}"
+        forecasts.append(SecondAnswers(**found["second_answers"]).words)
+    if forecasts:
+        yield f"  {'; '.join(forecasts)}"
     for each in found["history"][:1]:
         yield from _held(each, "  forecast at the switch", "  routed since")
     for each in found["history"][1:]:
@@ -125,6 +125,6 @@ def _forecast(found: "Mapping[str, Any]") -> str:
 
 
 def _happened(found: "Mapping[str, Any]") -> str:
-    rate = "nobody judged" if found["satisfaction"] is None else percent(found["satisfaction"])
+    rate = "not judged" if found["satisfaction"] is None else percent(found["satisfaction"])
     cost = "cost not known" if found["cost"] is None else figure(found["cost"], "a request")
     return f"{rate}, {cost}, {found['requests']} requests"

@@ -1,4 +1,4 @@
-"""Confidence in a share of few verdicts: Wilson's interval, and what it says about alpha."""
+"""Confidence in a share of few verdicts: Wilson's interval, and what it shows about alpha."""
 
 from dataclasses import dataclass
 from enum import StrEnum

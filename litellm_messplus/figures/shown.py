@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 class Shown(NamedTuple):
     """A figure at a ``path`` of its part of the status; without a ``meaning`` the one before it is
-    of both. ``help`` is what its metric says of itself, where that is not the path."""
+    of both. ``help`` is the help of its metric, where that is not the path."""
 
     path: str
     meaning: str = ""

@@ -14,7 +14,7 @@ SECONDS = 60.0
 
 
 class NoAnswerError(MessplusError):
-    """A proxy that does not give the requested answer; the message says why, and what to do."""
+    """A proxy that does not give the requested answer, for the reason in the message."""
 
 
 class NoRouteError(NoAnswerError):
@@ -85,7 +85,7 @@ def refuses_key(status: int, kind: object) -> bool:
 
 
 def wrong_key(url: str, words: str) -> str:
-    """Say what to do about a key that the proxy at ``url`` refuses with these words."""
+    """Write what to do about a key that the proxy at ``url`` refuses with these words."""
     return f"the proxy on {url} refuses the key: give another with --key (it says: {words})"
 
 

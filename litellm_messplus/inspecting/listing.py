@@ -23,16 +23,16 @@ MOST = 1000
 SHOWN = 25
 """Requests in one answer of the page."""
 LOOK_BACK = 10_000
-"""Positions of the log that one answer searches: then it says where to go on, so a filter that
+"""Positions of the log that one answer searches: then it states where to go on, so a filter that
 nothing passes takes no longer than one that everything does."""
 HALF = 0.5
 """A verdict below it counts as unsatisfied in a list; the promise counts verdicts as they are."""
 CALLED = table("calls_per_model", column("candidate"), column("zoo"))
-ASKED = (
+OF_REQUEST = (
     *("request_id", "position", "created_at", "zoo", "service_level", "chosen", "key_hash"),
     *("key_alias", "arm", "is_exploration", "reason"),
 )
-BECAME = ("served", "status", "satisfaction", "cost")
+OF_OUTCOME = ("served", "status", "satisfaction", "cost")
 
 
 class Given(StrEnum):
@@ -59,29 +59,29 @@ class Wanted:
 
     def query(self) -> Select[Any]:
         """Build the query of the requests, the newest first."""
-        asked, found = requests.c, outcomes.c
+        request, found = requests.c, outcomes.c
         return (
-            select(*(asked[name] for name in ASKED), *(found[name] for name in BECAME))
-            .join(outcomes, found.request_id == asked.request_id)
+            select(*(request[name] for name in OF_REQUEST), *(found[name] for name in OF_OUTCOME))
+            .join(outcomes, found.request_id == request.request_id)
             .where(KEPT, *self._conditions())
-            .order_by(asked.position.desc())
+            .order_by(request.position.desc())
         )
 
     def _conditions(self) -> Iterator[ColumnElement[bool]]:
-        asked, found = requests.c, outcomes.c
+        request, found = requests.c, outcomes.c
         if self.zoo is not None:
-            yield asked.zoo == self.zoo
+            yield request.zoo == self.zoo
         if self.service_level is not None:
-            yield asked.service_level.in_((self.service_level, level_before(self.service_level)))
+            yield request.service_level.in_((self.service_level, level_before(self.service_level)))
         if self.model is not None:
-            yield or_(asked.chosen == self.model, found.served == self.model)
+            yield or_(request.chosen == self.model, found.served == self.model)
         if self.key is not None:
-            is_hash = asked.key_hash.startswith(self.key, autoescape=True)
-            yield or_(asked.key_alias == self.key, is_hash)
+            is_hash = request.key_hash.startswith(self.key, autoescape=True)
+            yield or_(request.key_alias == self.key, is_hash)
         if self.is_exploration is not None:
-            yield asked.is_exploration == self.is_exploration
+            yield request.is_exploration == self.is_exploration
         if self.before is not None:
-            yield asked.position < self.before
+            yield request.position < self.before
         match self.verdict:
             case Given.SATISFIED:
                 yield found.satisfaction >= HALF
@@ -95,7 +95,7 @@ class Wanted:
 
 
 class NotAllowedError(MessplusError):
-    """A refusal of the given arguments; the message says what is allowed."""
+    """A refusal of the given arguments; the message states what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)

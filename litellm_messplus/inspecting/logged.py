@@ -29,7 +29,7 @@ from litellm_messplus.store.tables import verdicts
 
 
 class PublicRow(BaseModel):
-    """The public columns of a row; `docs/sql.md` says what each of them means."""
+    """The public columns of a row; `docs/sql.md` explains each of them."""
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
@@ -145,14 +145,14 @@ async def logged_in(database: str, given: str) -> Logged:
 async def logged_from(engine: AsyncEngine, given: str) -> Logged:
     """Read the request of that id from an open database. Raises NotFoundError."""
     found = await find(engine, given)
-    told = None if found is None else await history(engine, found.request_id)
-    if told is None:
+    rows = None if found is None else await history(engine, found.request_id)
+    if rows is None:
         raise NotFoundError(
             f"ID: given {given!r}; allowed: the id of an answer, its x-litellm-call-id or "
             "x-messplus-request-id header, of a request in this database that is not pruned"
         )
-    counting, changes = await _known(engine, told.request)
-    return _of_history(told, counting, changes)
+    counting, changes = await _known(engine, rows.request)
+    return _of_history(rows, counting, changes)
 
 
 def logged_of(answer: Any) -> Logged:
@@ -170,13 +170,13 @@ def logged_of(answer: Any) -> Logged:
     return Logged(row, outcome, calls, labels, counting, False, None, NOT_SENT)
 
 
-def _of_history(told: History, counting: frozenset[str], changes: Sequence[ModelChange]) -> Logged:
-    surface, note = _surface(told.request)
+def _of_history(rows: History, counting: frozenset[str], changes: Sequence[ModelChange]) -> Logged:
+    surface, note = _surface(rows.request)
     return Logged(
-        request=_plain(told.request, PublicRequest),
-        outcome=_plain(told.outcome, PublicOutcome),
-        calls=[_plain(row, PublicCall) for row in told.calls],
-        labels=[_plain(row, PublicLabel) for row in told.labels],
+        request=_plain(rows.request, PublicRequest),
+        outcome=_plain(rows.outcome, PublicOutcome),
+        calls=[_plain(row, PublicCall) for row in rows.calls],
+        labels=[_plain(row, PublicLabel) for row in rows.labels],
         counting=counting,
         knows_unseen=True,
         surface=surface,
@@ -224,9 +224,9 @@ async def _known(
 def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
     """Find the label that the outcome comes from: by the rule, among those of its kind."""
     served, kind = f"{outcome['request_id']}.0", outcome["satisfaction_kind"]
-    said = (SimpleNamespace(**label) for label in labels if label["call_id"] == served)
+    own = (SimpleNamespace(**label) for label in labels if label["call_id"] == served)
     is_failed = outcome["status"] == CallStatus.FAILURE
-    found = None if kind is None else counting(said, (kind,), is_failed=is_failed)
+    found = None if kind is None else counting(own, (kind,), is_failed=is_failed)
     return frozenset() if found is None else frozenset({found.label_id})
 
 

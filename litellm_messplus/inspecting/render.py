@@ -26,7 +26,7 @@ HOLDS: dict[str, str] = {
     "warm": "It was held: its prompt cache was warm.",
     "trouble": "The hold was broken: the model before got no further.",
     "lost": "The hold was broken: the model before had no deployment that could take it.",
-    "unknown": "Nobody knew which model had answered before: it was decided anew.",
+    "unknown": "It was unknown which model had answered before: it was decided anew.",
 }
 """The logged reasons of a hold, in words."""
 
@@ -36,7 +36,7 @@ HOLDS: dict[str, str] = {
 
 def sentences(found: Explanation) -> list[str]:
     """Return all sentences, in the order of a reader's questions."""
-    about = (_who, _asked_for, _why, _changes, _promise, _limits, _exploration)
+    about = (_who, _requested, _why, _changes, _promise, _limits, _exploration)
     parts = (*about, _readings, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
@@ -47,7 +47,7 @@ def _who(found: Explanation) -> Iterator[str]:
         f"Request {row['request_id']} of {row['created_at']}, to zoo {row['zoo']}, service level "
         f"{row['service_level']}, number {row['t']}, decided by policy {row['policy']}."
     )
-    yield from _asked_by(row)
+    yield from _sent_by(row)
     if outcome["status"] is None:
         yield "It is under way: the log has no end of its served call."
     elif outcome["status"] == "failure":
@@ -70,7 +70,7 @@ def _changes(found: Explanation) -> Iterator[str]:
         yield f"A model had changed, {known}: {change.words}."
 
 
-def _asked_by(row: Row) -> Iterator[str]:
+def _sent_by(row: Row) -> Iterator[str]:
     named = (
         ("key", row["key_alias"]),
         ("team", row["team_id"]),
@@ -78,20 +78,20 @@ def _asked_by(row: Row) -> Iterator[str]:
         ("end user", row["end_user"]),
         ("tags", ", ".join(row["tags"] or ())),
     )
-    told = [f"{what} {name}" for what, name in named if name]
-    if told:
-        yield f"Asked by {', '.join(told)}."
+    sender = [f"{what} {name}" for what, name in named if name]
+    if sender:
+        yield f"Asked by {', '.join(sender)}."
 
 
-def _asked_for(found: Explanation) -> Iterator[str]:
+def _requested(found: Explanation) -> Iterator[str]:
     row = found.logged.request
     if row["asked"]:
         granted = row["granted"] or {}
         yield f"It asked for {_listed(row['asked'])}; granted was {_listed(granted) or 'nothing'}."
 
 
-def _listed(wishes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in wishes.items())
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def _why(found: Explanation) -> Iterator[str]:
@@ -174,16 +174,16 @@ def _limits(found: Explanation) -> Iterator[str]:
 
 def _exploration(found: Explanation) -> Iterator[str]:
     row = found.logged.request
-    beside = row["exploration_calls"]
+    extra = row["exploration_calls"]
     if not row["is_exploration"]:
         kind = "It was no exploration"
-        if beside:
-            kind += f"; {beside} more to be called beside it, unseen by the user"
+        if extra:
+            kind += f"; {extra} more to be called beside it, unseen by the user"
     elif row["policy"] != "adaptive":
-        others = "an unknown number of candidates" if beside is None else beside
+        others = "an unknown number of candidates" if extra is None else extra
         kind = f"It was an exploration: {others} to be called beside the chosen one"
-    elif beside:
-        kind = f"It was a probe beside the choice: {beside} to be called, unseen by the user"
+    elif extra:
+        kind = f"It was a probe beside the choice: {extra} to be called, unseen by the user"
     else:
         kind = f"It was a probe: {row['chosen']} was tried in place of the best choice"
     yield f"{kind}. An exploration had the probability {figure(row['exploration_probability'])}."
@@ -192,7 +192,7 @@ def _exploration(found: Explanation) -> Iterator[str]:
 
 
 def _readings(found: Explanation) -> Iterator[str]:
-    """Say what an answer that was read showed, and whether another one was given in its place."""
+    """State what an answer that was read showed, and whether another one was given in its place."""
     for call in found.logged.calls:
         if call["answer_said"] is not None:
             shown = (percent(call[name], 0) for name in ("answer_said", "prompt_said"))
@@ -324,10 +324,10 @@ def _labels(found: Explanation) -> Rows:
     rows = Rows("labels", (*columns, *words("comment")))
     for label in found.logged.labels:
         place = label["call_id"].rpartition(".")[2]
-        said = (figure(label["value"]), figure(label["weight"]))
+        given = (figure(label["value"]), figure(label["weight"]))
         counts = COUNTS[found.counts(label)]
         at = moment(datetime.fromisoformat(label["created_at"]))
-        _add(rows, place, at, label["source"], *said, counts, label["comment"])
+        _add(rows, place, at, label["source"], *given, counts, label["comment"])
     return rows
 
 

@@ -205,12 +205,12 @@ def point(
 ) -> Point:
     """Compute a point from its ``own`` requests, and from those that were ``judged`` if its rate
     includes others too."""
-    said = own if judged is None else judged
-    rated = ("judged", "promised", "rate", "low", "high")
+    rated = own if judged is None else judged
+    names = ("judged", "promised", "rate", "low", "high")
     return taken(
         Point,
         own,
-        **{name: getattr(said, name) for name in rated},
+        **{name: getattr(rated, name) for name in names},
         at=at,
         answered=own.succeeded,
         paid_at_largest=own.compared_cost_largest,
@@ -265,12 +265,12 @@ async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list
 
 async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> list[Row[Any]]:
     """Read the outcomes of the newest requests of a stream, along an index, the oldest first."""
-    asked = requests.c
+    request = requests.c
     query = (
-        select(outcomes, asked.t.label("number"), asked.created_at)
-        .join(requests, asked.request_id == outcomes.c.request_id)
-        .where(asked.zoo == zoo, asked.service_level == stream)
-        .order_by(asked.position.desc())
+        select(outcomes, request.t.label("number"), request.created_at)
+        .join(requests, request.request_id == outcomes.c.request_id)
+        .where(request.zoo == zoo, request.service_level == stream)
+        .order_by(request.position.desc())
         .limit(NEWEST)
     )
     return list(await connection.execute(query))[::-1]
@@ -357,9 +357,9 @@ async def read_service(
         return Service(step.total_seconds(), _points(found, step), len(found), latency)
     own, before = [await read_sums(connection, zoo, name, span) for name in streams]
     points = []
-    for at, routed, beside in zip(span.starts, own, before, strict=True):
-        every = routed + beside
-        counts = (every.requests, beside.requests, every.succeeded, every.failed)
+    for at, routed, as_before in zip(span.starts, own, before, strict=True):
+        every = routed + as_before
+        counts = (every.requests, as_before.requests, every.succeeded, every.failed)
         points.append(ServicePoint(at, *counts))
     return Service(span.step.total_seconds(), points, len(found), latency)
 

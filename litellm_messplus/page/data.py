@@ -73,8 +73,8 @@ class PageData:
 
     async def series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         """Read one promise over so many days; if None, over its newest requests."""
-        asked = zoo, level, days
-        return await self.share(("series", *asked), partial(self._series, *asked))
+        of = zoo, level, days
+        return await self.share(("series", *of), partial(self._series, *of))
 
     async def requests(self, wanted: Wanted) -> dict[str, Any]:
         """List the newest matching requests."""
@@ -84,9 +84,9 @@ class PageData:
     async def request(self, given: str) -> dict[str, Any]:
         """Explain one request. Raises NotFoundError."""
         found = explain(await logged_from(self.database, given))
-        told = found.as_dict()
-        reason = reason_in_words(told["request"]["reason"])
-        return {"sentences": sentences(found), "reason": reason, **told}
+        plain = found.as_dict()
+        reason = reason_in_words(plain["request"]["reason"])
+        return {"sentences": sentences(found), "reason": reason, **plain}
 
     @asynccontextmanager
     async def _moment(self) -> AsyncIterator[AsyncConnection]:

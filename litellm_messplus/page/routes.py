@@ -225,7 +225,7 @@ async def _refusals(counters: Counters) -> AsyncIterator[None]:
         counters.failure("readings_given_up", str(error))
         raise HTTPException(503, f"{error}: try again later") from error
     except (OSError, SQLAlchemyError) as error:  # TimeoutError is an OSError
-        counters.failure("page_failures", "the page was told to try again")
+        counters.failure("page_failures", "the page has to try again")
         raise HTTPException(503, "the database does not answer: try again") from error
 
 

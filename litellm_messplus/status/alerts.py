@@ -98,11 +98,11 @@ def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
     held: dict[tuple[str, str], list[str]] = {}
     for key in keys:
         if key.held:
-            told = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} labels)"
-            held.setdefault((key.zoo, key.service_level), []).append(told)
+            text = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} labels)"
+            held.setdefault((key.zoo, key.service_level), []).append(text)
     return [
-        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(told)}", zoo, level)
-        for (zoo, level), told in held.items()
+        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(texts)}", zoo, level)
+        for (zoo, level), texts in held.items()
     ]
 
 

@@ -1,7 +1,7 @@
 """Findings of the heads that read answers, and what became of the answers that were read.
 
-What the heads know comes from the newest snapshot. The log tells whether answers predicted verdicts
-better than the prompts did, which answers were replaced, and what both calls came to.
+What the heads know comes from the newest snapshot. The log shows whether answers predicted verdicts
+better than the prompts did, which answers were replaced, and what both calls cost.
 """
 
 from collections import defaultdict

@@ -33,7 +33,7 @@ class Series(NamedTuple):
 def gauges(status: Status) -> dict[Series, float]:
     """Return every known figure.
 
-    An unknown figure has no gauge, rather than zero. `docs/status.md` says what each one means.
+    An unknown figure has no gauge, rather than zero. `docs/status.md` explains each one.
     """
     found = {Series("messplus_alerts"): float(len(status.alerts))}
     for level in status.levels:

@@ -205,13 +205,13 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
     query = select(*each, *map(func.sum, sums)).group_by(*each)
     return {
         (key := (zoo, judge)): Grading(
-            *(asked, graded, cost, unstated),
+            *(total, graded, cost, unstated),
             weights.get(key),
             zoo in left_out,
             agreed.get(key, Agreement()),
             preferred.get(key, PositionBias()),
         )
-        for zoo, judge, asked, graded, cost, unstated in await connection.execute(query)
+        for zoo, judge, total, graded, cost, unstated in await connection.execute(query)
     }
 
 
@@ -245,12 +245,12 @@ async def _left_out(connection: AsyncConnection) -> set[str]:
 def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
     """Build the status of a judge; ``least`` is the kappa below which it stops counting, if that is
     known."""
-    said = found.agreement
-    low, high = said.interval if said.calls else (None, None)
+    agreement = found.agreement
+    low, high = agreement.interval if agreement.calls else (None, None)
     counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out
     return taken(
         JudgeStatus,
-        said,
+        agreement,
         zoo=key[0],
         judge=key[1],
         gradings=found.gradings,

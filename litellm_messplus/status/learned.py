@@ -118,14 +118,14 @@ async def _savings(
     """Read the savings by zoo and service level from the newest requests, over the candidates that
     the zoo is ``known`` to have; a level with fewer than ``FEWEST`` requests with every candidate
     healthy is left out."""
-    level, asked = (request_sums.c.zoo, request_sums.c.service_level), requests.c
+    level, request = (request_sums.c.zoo, request_sums.c.service_level), requests.c
     pairs = select(*level).distinct().order_by(*level)
     found: dict[str, list[Saving]] = {}
     for zoo, name in (await connection.execute(pairs)).all():
         query = (
-            select(asked.alpha, asked.estimated_satisfaction, asked.estimated_cost)
-            .where(asked.zoo == zoo, asked.service_level == name)
-            .order_by(asked.position.desc())
+            select(request.alpha, request.estimated_satisfaction, request.estimated_cost)
+            .where(request.zoo == zoo, request.service_level == name)
+            .order_by(request.position.desc())
             .limit(NEWEST)
         )
         rows = (await connection.execute(query)).all()

@@ -54,24 +54,24 @@ class ConversationStatus:
 
 async def read_conversations(connection: AsyncConnection) -> tuple[ConversationStatus, ...]:
     """Read the conversations among the newest requests of every service level."""
-    asked, found = requests.c, outcomes.c
-    begins = case((asked.conversation == asked.request_id, 1), else_=0)
+    request, found = requests.c, outcomes.c
+    begins = case((request.conversation == request.request_id, 1), else_=0)
     turns = within(
         select(
-            asked.zoo,
-            asked.service_level,
-            asked.hold,
+            request.zoo,
+            request.service_level,
+            request.hold,
             case((found.served_cost.is_not(None), found.cost)).label("cost"),
             found.served,
             begins.label("begins"),
-            func.max(begins).over(partition_by=asked.conversation).label("is_whole"),
+            func.max(begins).over(partition_by=request.conversation).label("is_whole"),
             func.lag(found.served)
-            .over(partition_by=asked.line, order_by=(asked.turn, asked.position))
+            .over(partition_by=request.line, order_by=(request.turn, request.position))
             .label("served_before"),
         )
         .select_from(outcomes)
-        .join(requests, asked.request_id == found.request_id)
-        .where(asked.conversation.is_not(None)),
+        .join(requests, request.request_id == found.request_id)
+        .where(request.conversation.is_not(None)),
         found.request_id,
         await window_start(connection, OF_EACH_LEVEL),
     ).subquery()
@@ -160,36 +160,36 @@ def _newest() -> Select[Any]:
 
 
 def _requests() -> Select[Any]:
-    asked = _newest().subquery()
-    served = (calls.c.request_id == asked.c.request_id) & (calls.c.role == CallRole.SERVED)
+    newest = _newest().subquery()
+    served = (calls.c.request_id == newest.c.request_id) & (calls.c.role == CallRole.SERVED)
     return (
         select(
-            asked.c.zoo,
-            asked.c.key_hash,
+            newest.c.zoo,
+            newest.c.key_hash,
             func.count(),
             func.count(case((calls.c.status == CallStatus.FAILURE, 1))),
-            func.count(case((asked.c.reason == Reason.DEADLINE_MISSED, 1))),
+            func.count(case((newest.c.reason == Reason.DEADLINE_MISSED, 1))),
         )
-        .select_from(asked)
+        .select_from(newest)
         .outerjoin(calls, served)
-        .group_by(asked.c.zoo, asked.c.key_hash)
+        .group_by(newest.c.zoo, newest.c.key_hash)
     )
 
 
 def _labels() -> Select[Any]:
-    asked = _newest().subquery()
+    newest = _newest().subquery()
     is_check = labels.c.kind == LabelKind.CHECK
     is_held = (labels.c.kind != LabelKind.JUDGE) & (labels.c.weight <= 0.0)
     return (
         select(
-            asked.c.zoo,
-            asked.c.key_hash,
+            newest.c.zoo,
+            newest.c.key_hash,
             func.count(case((is_check, 1))),
             func.count(case((is_check & (labels.c.value < SATISFIED), 1))),
             func.count(case((is_held, 1))),
         )
-        .select_from(asked)
-        .join(labels, labels.c.request_id == asked.c.request_id)
+        .select_from(newest)
+        .join(labels, labels.c.request_id == newest.c.request_id)
         .where(is_held | is_check, labels.c.call_id == served_call(labels))
-        .group_by(asked.c.zoo, asked.c.key_hash)
+        .group_by(newest.c.zoo, newest.c.key_hash)
     )

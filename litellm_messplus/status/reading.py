@@ -119,10 +119,10 @@ LONG_AGO = 10_000
 async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
     """Read the newest request of every service level; its largest is that of the newest request
     that all candidates could take, if that is recent."""
-    asked, levels = requests.c, _levels()
+    request, levels = requests.c, _levels()
     last = (
-        select(func.max(asked.position))
-        .where(asked.zoo == levels.c.zoo, asked.service_level == levels.c.service_level)
+        select(func.max(request.position))
+        .where(request.zoo == levels.c.zoo, request.service_level == levels.c.service_level)
         .correlate(levels)
         .scalar_subquery()
     )
@@ -139,10 +139,10 @@ async def newest(connection: AsyncConnection) -> dict[Key, Newest]:
     shown = requests.alias("shown")
     query = (
         select(
-            *(asked.zoo, asked.service_level, asked.alpha, asked.queue, asked.price),
+            *(request.zoo, request.service_level, request.alpha, request.queue, request.price),
             shown.c.largest,
         )
-        .join_from(levels, requests, asked.position == last)
+        .join_from(levels, requests, request.position == last)
         .join(shown, shown.c.position == func.coalesce(free, last))
     )
     return {
@@ -201,9 +201,9 @@ def within(query: Select[Any], request_id: Any, start: Start) -> Select[Any]:
 
 def is_since(start: Start) -> ColumnElement[bool]:
     """Tell whether a request is in the window of its service level, each looked up by an index."""
-    asked = requests.c
+    request = requests.c
     each = (
-        (asked.zoo == zoo) & (asked.service_level == level) & (asked.position >= position)
+        (request.zoo == zoo) & (request.service_level == level) & (request.position >= position)
         for (zoo, level), position in start.items()
     )
     return or_(false(), *each)

@@ -127,8 +127,8 @@ def _label_rows(level: LevelStatus) -> Iterator[Row]:
     yield from _both_windows(level, "labels.")
     recent = {each.source: each for each in level.last.labels.sources}
     for source in level.overall.labels.sources:
-        said = Text(f"{source.source} says")
-        yield said, _source(source), _source(recent.get(source.source))
+        title = Text(f"{source.source} says")
+        yield title, _source(source), _source(recent.get(source.source))
 
 
 def _source(found: SourceRate | None) -> str:

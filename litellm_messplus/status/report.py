@@ -82,9 +82,9 @@ class LiveLevel:
     """A service level as its engine sees it now.
 
     ``queue`` is in requests; ``price`` in the zoo's unit for one more satisfied request. With
-    ``price`` or ``is_within_reach`` None, the newest decisions in the log are asked. With
+    ``price`` or ``is_within_reach`` None, they are those of the newest decisions in the log. With
     ``alpha``, the level is shown before its first request. ``least_agreement`` is the kappa below
-    which the zoo's judge stops counting; ``concern`` says what is wrong with the zoo's candidates,
+    which the zoo's judge stops counting; ``concern`` is what is wrong with the zoo's candidates,
     and ``changes`` which of them have changed.
     """
 
@@ -324,7 +324,7 @@ class LevelStatus:
     def missed_in_words(self) -> str:
         """The same in points."""
         if self.missed is None:
-            return "no verdict says by how much alpha is missed"
+            return "no verdict shows by how much alpha is missed"
         if self.missed <= 0.0:
             return "alpha is held"
         return f"alpha is missed by {100.0 * self.missed:.1f} points"

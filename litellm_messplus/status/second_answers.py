@@ -118,13 +118,13 @@ async def read_second_answers(connection: AsyncConnection, zoo: str) -> SecondAn
     known = (await newest_predictors(connection, zoo)).get(zoo)
     if known is None:
         return None
-    spread, asked = known.answers.spread, requests.c
+    spread, request = known.answers.spread, requests.c
     if max(known.heads.evidence, float(spread.evidence[0])) < EVIDENCE:
         return None
     query = (
-        select(*(asked[name] for name in COLUMNS))
-        .where(asked.zoo == zoo, asked.reason != Reason.UNDECIDED)
-        .order_by(asked.position.desc())
+        select(*(request[name] for name in COLUMNS))
+        .where(request.zoo == zoo, request.reason != Reason.UNDECIDED)
+        .order_by(request.position.desc())
         .limit(NEWEST)
     )
     rows = (await connection.execute(query)).all()

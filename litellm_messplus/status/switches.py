@@ -70,8 +70,8 @@ async def read_switches(
     for zoo, row in sorted(modes.items()):
         expected, reads, log = None, None, ObservedLog(database, zoo, sorted(levels[zoo]))
         if zoo in watched:
-            told = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
-            expected = told if told.requests else None
+            made = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
+            expected = made if made.requests else None
             async with database.connect() as connection:
                 reads = await read_second_answers(connection, zoo)
         switched = await _switched(await zoo_modes.history(database, zoo, CHANGES), log)
@@ -109,29 +109,29 @@ def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
         if each.mode is not Mode.ON:
             share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
             reads = "" if each.second_answers is None else f"; {each.second_answers.words}"
-            told = f"{_told(each.forecast)}{reads}"
-            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{told}"
+            routed = f"{_forecast_text(each.forecast)}{reads}"
+            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{routed}"
         switched = each.switched
         if switched is not None and switched.forecast is not None:
             yield f"{each.zoo}: {switched.mode} was {_held(switched.forecast, switched.happened)}"
 
 
-def _held(told: Forecast, came: Happened | None) -> str:
+def _held(expected: Forecast, came: Happened | None) -> str:
     """Write a forecast next to the outcome."""
-    return f"forecast at {_figures(told) or 'nothing yet'}; happened: {_came(came)}"
+    return f"forecast at {_figures(expected) or 'nothing yet'}; happened: {_came(came)}"
 
 
 def _came(found: Happened | None) -> str:
     if found is None:
         return "nothing yet"
-    rate = "nobody judged"
+    rate = "not judged"
     if found.satisfaction is not None:
         rate = f"{percent(found.satisfaction)} satisfied"
     cost = "cost not known" if found.cost is None else figure(found.cost, "a request")
     return f"{rate}, {cost}, {found.requests} requests"
 
 
-def _told(found: Forecast | None) -> str:
+def _forecast_text(found: Forecast | None) -> str:
     if found is None:
         return ""
     parts, saved = _figures(found), found.would_have_saved

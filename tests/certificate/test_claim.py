@@ -1,4 +1,4 @@
-"""The certificate of a database: what is counted, what is claimed, and what the page says."""
+"""The certificate of a database: what is counted, what is claimed, and what the page states."""
 
 import asyncio
 import json

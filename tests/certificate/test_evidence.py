@@ -110,7 +110,7 @@ def test_without_a_label_nothing_is_known(requests: float) -> None:
 
 
 def test_with_a_word_and_no_pair_nothing_is_known_of_the_silent() -> None:
-    """A judge that nobody can be compared with is not corrected by chance."""
+    """A judge that no user can be compared with is not corrected by chance."""
     groups = [LabelGroup(vector(1.0), 1.0, None, 0.8), LabelGroup(vector(50.0), None, 1.0, 0.8)]
     found = bounds(vector(101.0), vector(80.8), groups, 0.95)
 

@@ -1,4 +1,4 @@
-"""Requests that failed are no answered ones that nobody judged: an outage proves nothing."""
+"""Requests that failed are no unlabelled answers: an outage proves nothing."""
 
 from collections.abc import Iterator
 from dataclasses import replace

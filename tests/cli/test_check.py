@@ -83,7 +83,7 @@ def test_the_replicas_of_a_routing_group_are_those_of_its_members(tmp_path: Path
     assert [each["replicas"] for each in zoo["candidates"]] == [2, 1]
 
 
-def test_a_zoo_without_another_source_of_labels_is_told_so(tmp_path: Path) -> None:
+def test_a_zoo_without_another_source_of_labels_gets_a_note(tmp_path: Path) -> None:
     found = json.loads(check(tmp_path, configuration(), "--json").stdout)
     checked = configuration(labels={"checks": {"reference": True}})
     other = json.loads(check(tmp_path, checked, "--json").stdout)
@@ -101,7 +101,7 @@ def test_labels_inferred_from_the_next_question_are_a_source(tmp_path: Path) -> 
     assert not any("feedback alone" in note for note in zoo["notes"])
 
 
-def test_a_price_that_is_left_out_beside_another_is_noted(tmp_path: Path) -> None:
+def test_a_price_that_is_left_out_next_to_another_is_noted(tmp_path: Path) -> None:
     config = configuration(labels={"checks": {"reference": True}})
     config["model_list"][2]["model_info"]["input_cost_per_token"] = None
     (zoo,) = json.loads(check(tmp_path, config, "--json").stdout)["zoos"]
@@ -120,7 +120,7 @@ OVERRULES = "which overrule the routing of the zoo zoo"
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "expected"),
     [
         (configuration(alpha=1.5), ["messplus.zoos.zoo.alpha"]),
         (configuration(alfa=0.5), ["alfa"]),
@@ -147,11 +147,11 @@ OVERRULES = "which overrule the routing of the zoo zoo"
     ],
 )
 def test_what_the_start_refuses_is_refused_with_what_to_do(
-    tmp_path: Path, config: dict[str, Any], said: list[str]
+    tmp_path: Path, config: dict[str, Any], expected: list[str]
 ) -> None:
-    told = refusal(check(tmp_path, config))
+    text = refusal(check(tmp_path, config))
 
-    assert all(words in told for words in said)
+    assert all(words in text for words in expected)
 
 
 @pytest.mark.parametrize(

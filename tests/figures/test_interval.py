@@ -155,7 +155,7 @@ def test_what_is_measured_is_on_track_unless_all_of_it_is_below_or_it_is_wide() 
     assert standing(None, 0.8) is Standing.TOO_EARLY
 
 
-def test_points_are_rounded_up_and_are_said_of_no_other_verdict() -> None:
+def test_points_are_rounded_up_and_are_stated_for_no_other_verdict() -> None:
     assert points_below(Interval(0.75, 0.79), 0.77) == 2.0
     assert points_below(Interval(0.75, 0.79), 0.7701) == 2.1
     assert points_below(Interval(0.7, 0.8), 0.75) is None

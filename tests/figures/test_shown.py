@@ -1,4 +1,4 @@
-"""Each figure of the status is declared once, where it stands; what is unknown is said so."""
+"""Each figure of the status is declared once, where it stands; what is unknown is shown as such."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -67,7 +67,7 @@ def test_a_window_in_words() -> None:
     assert found["predicting"] == "2 ms, 0.40 % of all time"
 
 
-def test_what_is_unknown_is_told_in_its_own_words() -> None:
+def test_what_is_unknown_is_shown_in_its_own_words() -> None:
     assert WHOLE.overhead is not None
     unmeasured = replace(WHOLE, overhead=replace(WHOLE.overhead, predicting_joules=None))
     nothing = replace(WHOLE, overhead=None)
@@ -78,7 +78,7 @@ def test_what_is_unknown_is_told_in_its_own_words() -> None:
     assert (joules(unmeasured), joules(nothing)) == ("not measured", "unknown")
 
 
-def test_more_is_said_where_there_is_more() -> None:
+def test_more_is_shown_where_there_is_more() -> None:
     shown = Shown("cost.total", row=Row("cost", ":figure $", more=("cost.calls_without_cost", "!")))
     missing = replace(WHOLE, cost=replace(WHOLE.cost, calls_without_cost=3))
 

@@ -46,5 +46,5 @@ def test_shares_are_in_percent() -> None:
     assert percent_around(None, None, None) == "unknown"
 
 
-def test_a_moment_is_told_to_the_second() -> None:
+def test_a_moment_is_shown_to_the_second() -> None:
     assert moment(datetime(2026, 3, 1, 9, 31, 0, 999, UTC)) == "2026-03-01 09:31:00"

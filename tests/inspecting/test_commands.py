@@ -83,7 +83,7 @@ def test_what_explain_refuses(database: Path, url: str) -> None:
 
 
 UNKNOWN_KEY = Answer({"error": {"message": "No connected db.", "type": "no_db_connection"}}, 400)
-"""What LiteLLM without a database says to a key that it does not know."""
+"""The answer of LiteLLM without a database to a key that it does not know."""
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_a_proxy_may_say_instead(answer: Answer, expected: str) -> None:
         assert expected in refusal("ui", "--url", url, "--key", "sk-1")
 
 
-def test_a_proxy_without_a_page_is_told_from_others() -> None:
+def test_a_proxy_without_a_page_is_distinguished_from_others() -> None:
     with serving(lambda method, path: Answer({"detail": "Not Found"}, 404)) as port:
         url = f"http://127.0.0.1:{port}"
         assert "has no page" in refusal("ui", "--url", url, "--key", "sk-1")

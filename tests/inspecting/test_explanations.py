@@ -61,20 +61,20 @@ def test_every_number_is_the_logged_one_to_the_digit(
     requests = rows(database, "SELECT * FROM requests")
     outcomes = rows(database, "SELECT * FROM request_outcomes")
     for request_id, found in explanations.items():
-        row, told = requests[request_id], json.loads(json.dumps(found.as_dict()))
+        row, dumped = requests[request_id], json.loads(json.dumps(found.as_dict()))
         for name in NUMBERS:
-            assert told["request"][name] == row[name]
+            assert dumped["request"][name] == row[name]
         for name in ("satisfaction", "satisfaction_weight", "cost", "cost_largest"):
-            assert told["outcome"][name] == outcomes[request_id][name]
+            assert dumped["outcome"][name] == outcomes[request_id][name]
         cost, satisfaction = (
             json.loads(row[f"estimated_{name}"]) for name in ("cost", "satisfaction")
         )
-        assert {each["candidate"]: each["cost"] for each in told["candidates"]} == cost
+        assert {each["candidate"]: each["cost"] for each in dumped["candidates"]} == cost
         assert {
-            each["candidate"]: each["satisfaction"] for each in told["candidates"]
+            each["candidate"]: each["satisfaction"] for each in dumped["candidates"]
         } == satisfaction
         surface = np.frombuffer(row["surface"], "<f4").tolist()
-        assert told["prompt"]["numbers"] == dict(zip(NAMES, surface, strict=True))
+        assert dumped["prompt"]["numbers"] == dict(zip(NAMES, surface, strict=True))
 
 
 def test_the_text_has_the_logged_numbers_to_four_digits(
@@ -128,7 +128,7 @@ def test_the_labels_that_count_are_those_of_the_view(
     assert seen > 100
 
 
-def test_where_the_choice_has_not_the_lowest_score_it_is_said(
+def test_where_the_choice_has_not_the_lowest_score_it_is_stated(
     explanations: dict[str, Explanation],
 ) -> None:
     others = 0
@@ -141,7 +141,7 @@ def test_where_the_choice_has_not_the_lowest_score_it_is_said(
 
 
 def explained(database: Path, **changed: Any) -> str:
-    """The sentences on a request whose row says something else."""
+    """The sentences on a request with something else in its row."""
     logged = asyncio.run(logged_in(str(database), "r00001"))
     outcome = {name: changed.pop(name) for name in list(changed) if name in logged.outcome}
     return " ".join(
@@ -203,7 +203,7 @@ def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: s
     assert expected in explained(database, **changed)
 
 
-def test_the_charge_for_lateness_is_in_the_score_and_beside_it(
+def test_the_charge_for_lateness_is_in_the_score_and_next_to_it(
     database: Path, explanations: dict[str, Explanation]
 ) -> None:
     logged = next(each for each in explanations.values() if each.now is not None).logged
@@ -233,9 +233,9 @@ async def answer_of(database: Path, request_id: str) -> Any:
     async with reading(str(database)) as engine:
         found = await find(engine, request_id)
         assert found is not None
-        told = await history(engine, found.request_id)
-        assert told is not None
-    return public_history(told).model_dump(mode="json")
+        rows = await history(engine, found.request_id)
+        assert rows is not None
+    return public_history(rows).model_dump(mode="json")
 
 
 def test_every_reason_has_a_sentence() -> None:
@@ -247,17 +247,17 @@ def read_answers(explanations: dict[str, Explanation], role: str) -> list[str]:
     """The sentences on a request whose first call was read, and then replaced or kept."""
     found = next(each for each in explanations.values() if each.logged.calls)
     first = {**found.logged.calls[0], "role": role, "candidate": "small"}
-    said = {"prompt_said": 0.74, "answer_said": 0.31}
+    reading = {"prompt_said": 0.74, "answer_said": 0.31}
     outcome = {**found.logged.outcome, "served": "large"}
-    logged = replace(found.logged, calls=[{**first, **said}], outcome=outcome)
+    logged = replace(found.logged, calls=[{**first, **reading}], outcome=outcome)
     return sentences(replace(found, logged=logged))
 
 
-def test_what_an_answer_said_is_told_and_what_became_of_it(
+def test_the_reading_of_an_answer_is_shown_with_what_became_of_it(
     explanations: dict[str, Explanation],
 ) -> None:
-    said = "The answer of small says 31 %, the prompt said 74 %:"
+    sentence = "The answer of small says 31 %, the prompt said 74 %:"
 
-    assert f"{said} kept." in read_answers(explanations, "served")
-    assert f"{said} large answered instead." in read_answers(explanations, "replaced")
+    assert f"{sentence} kept." in read_answers(explanations, "served")
+    assert f"{sentence} large answered instead." in read_answers(explanations, "replaced")
     assert all("the prompt said" not in text_of(each) for each in explanations.values())

@@ -1,4 +1,4 @@
-"""What is told of a request is a list of names: a new column is told to nobody by itself."""
+"""What is shown of a request is a list of names: a new column is not shown by itself."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -40,24 +40,24 @@ INSIDE = {
         *("exploration_cost", "failure", "is_cache_hit", "seconds", "served_cost", "is_labelled"),
     },
 }
-"""What is told to nobody, by whom it is left out."""
+"""What is never shown, by what leaves it out."""
 
 
 class OneRequest:
     """A desk that finds the same request by any id; every row has a column more."""
 
     async def look_up(self, given: str, asking: Caller) -> History:
-        told = example_of_a_request()
+        example = example_of_a_request()
         return History(
-            _row(told),
-            _row(told["outcome"]),
-            [_row(call) for call in told["calls"]],
-            [_row(label) for label in told["labels"]],
+            _row(example),
+            _row(example["outcome"]),
+            [_row(call) for call in example["calls"]],
+            [_row(label) for label in example["labels"]],
         )
 
 
-def _row(told: Mapping[str, Any]) -> RowMapping:
-    return cast(RowMapping, {**told, "new_column": SECRET, "key_hash": SECRET})
+def _row(row: Mapping[str, Any]) -> RowMapping:
+    return cast(RowMapping, {**row, "new_column": SECRET, "key_hash": SECRET})
 
 
 def test_a_new_column_does_not_appear_in_the_answer() -> None:

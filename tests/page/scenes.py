@@ -107,7 +107,7 @@ def lately(count: int) -> list[Record]:
 
 
 def outage() -> list[Record]:
-    """Nearly every call fails, and nobody judges what did not come."""
+    """Nearly every call fails, and no one judges what did not come."""
     return list(_failing(lately(SERVED + FAILED)))
 
 
@@ -129,11 +129,11 @@ def watched() -> list[Record]:
 
 def _watched(records: list[Record]) -> Iterator[Record]:
     random, number = Random(3), 0
-    asked: RequestRecord | None = None
+    latest: RequestRecord | None = None
     for record in records:
         if isinstance(record, RequestRecord):
             number += 1
-            asked = replace(
+            latest = replace(
                 record,
                 service_level=level_before("default"),
                 place=None,
@@ -147,16 +147,16 @@ def _watched(records: list[Record]) -> Iterator[Record]:
                     conversation_draw=number / (len(records) + 1),
                 ),
             )
-            yield asked
+            yield latest
         elif isinstance(record, CallRecord) and record.role == CallRole.SERVED:
-            assert asked is not None
+            assert latest is not None
             if number % 20 == 0:
                 yield replace(record, candidate=LARGE, **FAILURE)
                 continue
             yield replace(
                 record, candidate=LARGE, cost=CANDIDATES[LARGE][0] * random.uniform(0.6, 1.5)
             )
-            if asked.is_exploration:
+            if latest.is_exploration:
                 call_id = exploration_call_id(record.request_id, 1)
                 yield replace(
                     record,
@@ -168,5 +168,5 @@ def _watched(records: list[Record]) -> Iterator[Record]:
                 own: dict[str, Any] = {"label_id": call_id, "call_id": call_id}
                 own |= {"created_at": record.ended_at, "kind": LabelKind.JUDGE, "source": "judge"}
                 yield label(record.request_id, float(random.random() < 0.7), **own)
-        elif isinstance(record, LabelRecord) and number % 20 and asked is not None:
+        elif isinstance(record, LabelRecord) and number % 20 and latest is not None:
             yield replace(record, value=float(random.random() < 0.9))

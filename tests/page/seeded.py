@@ -112,7 +112,7 @@ def _request(
     chosen = random.choice(list(CANDIDATES)) if is_probe else best
     request_id = _name(number)
     words = hostile or "Which of these two clauses ends the contract first, and why?"
-    asked = request(
+    decided = request(
         request_id,
         created_at=at,
         zoo=ZOO,
@@ -141,27 +141,27 @@ def _request(
         exploration_calls=0,
         limits=LIMITS if level == "gold" else None,
     )
-    asked = replace(
-        asked,
+    decided = replace(
+        decided,
         # Of another version, whose words are shown as they are logged.
-        reason=cast(Reason, hostile) or asked.reason,
+        reason=cast(Reason, hostile) or decided.reason,
         names=Names(key_alias=hostile, tags=(hostile,)) if hostile else None,
         gated=Gated((chosen, LARGE), (f"first: {hostile}", hostile)) if hostile else None,
         place=_place(number, level),
     )
-    yield asked
-    yield _call(asked, chosen, hostile, random)
+    yield decided
+    yield _call(decided, chosen, hostile, random)
     if number % 25 == 3:
-        other = _call(asked, LARGE if chosen != LARGE else SMALL, None, random)
+        other = _call(decided, LARGE if chosen != LARGE else SMALL, None, random)
         call_id = exploration_call_id(request_id, 1)
         yield replace(other, call_id=call_id, role=CallRole.EXPLORATION)
     if random.random() < 0.6 or hostile is not None:
         satisfied = float(random.random() < expected[chosen])
         queue[level] = max(-20.0, queue[level] + ALPHA[level] - satisfied)
-        yield _label(asked, LabelKind.FEEDBACK, satisfied, hostile)
+        yield _label(decided, LabelKind.FEEDBACK, satisfied, hostile)
     if number % 12 == 0:
-        yield _label(asked, LabelKind.JUDGE, float(random.random() < expected[chosen]), None)
-        yield _grading(asked, random)
+        yield _label(decided, LabelKind.JUDGE, float(random.random() < expected[chosen]), None)
+        yield _grading(decided, random)
 
 
 def _name(number: int) -> str:
@@ -180,10 +180,12 @@ def _chance(mean: float, difficulty: float) -> float:
     return min(0.99, max(0.02, mean + 0.12 * difficulty * (1.0 - mean) * 3.0))
 
 
-def _call(asked: RequestRecord, candidate: str, hostile: str | None, random: Random) -> CallRecord:
+def _call(
+    decided: RequestRecord, candidate: str, hostile: str | None, random: Random
+) -> CallRecord:
     return served_call(
-        asked.request_id,
-        ended_at=asked.created_at + timedelta(seconds=2),
+        decided.request_id,
+        ended_at=decided.created_at + timedelta(seconds=2),
         candidate=candidate,
         deployment_id=f"{candidate}-0",
         model=f"hosted_vllm/{candidate}",
@@ -195,23 +197,25 @@ def _call(asked: RequestRecord, candidate: str, hostile: str | None, random: Ran
     )
 
 
-def _label(asked: RequestRecord, kind: LabelKind, value: float, comment: str | None) -> LabelRecord:
+def _label(
+    decided: RequestRecord, kind: LabelKind, value: float, comment: str | None
+) -> LabelRecord:
     return label(
-        asked.request_id,
+        decided.request_id,
         value,
-        label_id=f"{asked.request_id}-{kind}",
-        created_at=asked.created_at + timedelta(seconds=30),
+        label_id=f"{decided.request_id}-{kind}",
+        created_at=decided.created_at + timedelta(seconds=30),
         kind=kind,
         source=kind.value,
         comment=comment,
     )
 
 
-def _grading(asked: RequestRecord, random: Random) -> GradingRecord:
+def _grading(decided: RequestRecord, random: Random) -> GradingRecord:
     return GradingRecord(
-        grading_id=f"{asked.request_id}-grading",
-        request_id=asked.request_id,
-        created_at=asked.created_at + timedelta(seconds=20),
+        grading_id=f"{decided.request_id}-grading",
+        request_id=decided.request_id,
+        created_at=decided.created_at + timedelta(seconds=20),
         judge="gpt-4o-mini",
         status=GradingStatus.GRADED,
         answers=1,

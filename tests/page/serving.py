@@ -95,7 +95,7 @@ class ServedPage:
         self._serving.stop()
 
     def _desk(self, database: AsyncEngine) -> ZooDesk:
-        """Build the desk of a zoo that its file says is watched."""
+        """Build the desk of a zoo that is watched by its file."""
         prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
         engine = build_engine(build_zoo(prices, ZOO, mode="watch", before=LARGE))
         modes = LiveModes({ZOO: engine.zoo.settings})

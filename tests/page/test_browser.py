@@ -128,7 +128,7 @@ def test_a_script_that_gets_in_all_the_same_is_not_run(desktop: Opened) -> None:
     )
 
     assert page.evaluate("window.hacked") is None
-    assert any("Content Security Policy" in said for said in desktop.complaints)
+    assert any("Content Security Policy" in text for text in desktop.complaints)
 
 
 def test_a_link_signs_in_once_and_leaves_no_code_behind(
@@ -148,7 +148,7 @@ def test_a_link_signs_in_once_and_leaves_no_code_behind(
     second.close()
 
 
-def test_a_wrong_key_is_said_to_be_wrong(desktop: Opened) -> None:
+def test_a_wrong_key_is_reported_as_wrong(desktop: Opened) -> None:
     desktop.page.get_by_label("Key of an administrator of the proxy").fill("sk-wrong")
     desktop.page.get_by_role("button", name="Sign in").click()
 
@@ -183,8 +183,8 @@ def test_all_of_it_works_by_keyboard(desktop: Opened) -> None:
 
     page.locator(".plot").first.focus()
     page.keyboard.press("End")
-    said = page.locator(".chart [aria-live]").first
-    assert "satisfied" in (said.text_content() or "")
+    live = page.locator(".chart [aria-live]").first
+    assert "satisfied" in (live.text_content() or "")
     page.locator("#promise-0").focus()
     page.keyboard.press("ArrowRight")
     page.get_by_role("heading", name="llama, gold", exact=True).wait_for()

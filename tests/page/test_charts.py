@@ -1,4 +1,4 @@
-"""What the charts of the page show: spans, points that say what the log says, and how requests were
+"""What the charts of the page show: spans, points that agree with the log, and how requests were
 served."""
 
 from collections import Counter
@@ -153,16 +153,16 @@ async def test_hours_and_days_count_the_same_calls(database: AsyncEngine) -> Non
 
 
 async def test_a_range_takes_two_statements_along_primary_keys(database: AsyncEngine) -> None:
-    asked: list[tuple[str, Any]] = []
+    executed: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_: Any) -> None:
-        asked.append((statement, given))
+        executed.append((statement, given))
 
     event.listen(database.sync_engine, "before_cursor_execute", note)
     for days in RANGES:
-        asked.clear()
+        executed.clear()
         await points_of(database, "default", days)
-        statements = list(asked)
+        statements = list(executed)
         assert len(statements) == 2
         async with database.connect() as connection:
             for statement, given in statements:
@@ -289,8 +289,8 @@ async def test_the_newest_of_both_streams_are_in_it_and_what_a_cache_repeated_to
         name, is_cached = f"r{number}", number == 2
         arm = Arm.BEFORE if number % 2 else Arm.ROUTED
         own = {"service_level": level, "arm": arm, "expected_t": number + 1}
-        asked = request(name, zoo=ZOO, created_at=now, **own)
-        await log.append(engine, [asked, served_call(name, is_cache_hit=is_cached)])
+        decided = request(name, zoo=ZOO, created_at=now, **own)
+        await log.append(engine, [decided, served_call(name, is_cache_hit=is_cached)])
     newest, day = await service(engine, NEWEST_ONLY), await service(engine, A_DAY)
     await engine.dispose()
 

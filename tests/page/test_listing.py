@@ -1,4 +1,4 @@
-"""The list of requests: every filter does what it says, and none reads the whole log."""
+"""The list of requests: every filter does what its name states, and none reads the whole log."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page says the same of a log on Postgres as on SQLite."""
+"""The page shows the same of a log on Postgres as on SQLite."""
 
 import asyncio
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def server() -> Iterator[postgres.Postgres]:
         yield running
 
 
-async def told(url: str) -> dict[str, Any]:
+async def shown(url: str) -> dict[str, Any]:
     """All that the page reads of a log that is made there."""
     database = create_engine(url)
     await migrate(database)
@@ -59,8 +59,8 @@ def rounded(found: Any) -> Any:
 
 
 def test_it_says_the_same(server: postgres.Postgres, tmp_path: Path) -> None:
-    of_sqlite = asyncio.run(told(f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"))
-    of_postgres = asyncio.run(told(server.database()))
+    of_sqlite = asyncio.run(shown(f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}"))
+    of_postgres = asyncio.run(shown(server.database()))
 
     assert of_postgres == of_sqlite
     assert of_sqlite["listed"]

@@ -255,17 +255,17 @@ def test_so_many_codes_may_be_tried_in_a_minute(database_url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "route",
     [
         "series?service_level=default&zoo=%00",
         *(f"requests?{PROMISE}&{n}=%00" for n in ("model", "key")),
     ],
 )
-def test_a_text_that_no_database_holds_is_refused(signed_in: httpx.Client, asked: str) -> None:
-    assert signed_in.get(f"data/{asked}").status_code == 422
+def test_a_text_that_no_database_holds_is_refused(signed_in: httpx.Client, route: str) -> None:
+    assert signed_in.get(f"data/{route}").status_code == 422
 
 
-def test_a_database_that_is_away_is_said_and_counted(
+def test_a_database_that_is_away_is_reported_and_counted(
     signed_in: httpx.Client, page: ServedPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: Any) -> None:

@@ -63,7 +63,7 @@ def test_an_outage_is_failing_and_shows_the_answered_share_in_red(opened: Opened
 
 
 @pytest.mark.parametrize("scene", ["watched_url"], indirect=True)
-def test_a_watched_zoo_shows_what_is_now_beside_the_forecast(opened: Opened) -> None:
+def test_a_watched_zoo_shows_what_is_now_next_to_the_forecast(opened: Opened) -> None:
     page = opened.sign_in()
     page.get_by_text("The forecast is from").wait_for()
     rows = {

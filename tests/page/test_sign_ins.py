@@ -69,12 +69,14 @@ async def test_of_two_who_use_a_code_at_once_one_gets_in(sign_ins: SignIns) -> N
 async def test_a_guess_opens_nothing_and_takes_no_lock(
     sign_ins: SignIns, empty: AsyncEngine, guess: str
 ) -> None:
-    asked: list[str] = []
-    event.listen(empty.sync_engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    statements: list[str] = []
+    event.listen(
+        empty.sync_engine, "before_cursor_execute", lambda *given: statements.append(given[2])
+    )
 
     assert await sign_ins.redeem(guess) is None
     assert not await sign_ins.is_open(guess)
-    assert {statement.partition(" ")[0] for statement in asked} == {"SELECT"}
+    assert {statement.partition(" ")[0] for statement in statements} == {"SELECT"}
 
 
 async def test_a_code_is_no_session_and_a_session_no_code(sign_ins: SignIns) -> None:

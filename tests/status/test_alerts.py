@@ -1,4 +1,4 @@
-"""Which alerts are raised, and that each is told once when it comes and once when it goes."""
+"""Which alerts are raised, and that each is reported once when it comes and once when it goes."""
 
 import logging
 from dataclasses import replace
@@ -64,7 +64,7 @@ STOPPED = replace(GRADING, weight=0.0, agreement=Agreement(20, 17, 13, 15))
     ("live", "below"),
     [(None, "too low"), (LiveLevel(queue=0.0, least_agreement=0.2), "below 0.2")],
 )
-def test_a_judge_that_stopped_counting_is_told_once_for_its_zoo(
+def test_a_judge_that_stopped_counting_is_reported_once_for_its_zoo(
     live: LiveLevel | None, below: str
 ) -> None:
     found = status(grading=STOPPED, live=live)
@@ -96,14 +96,14 @@ def test_a_judge_that_is_left_out_on_purpose_is_no_alert() -> None:
         ),
     ],
 )
-def test_what_is_said_of_a_judge(changes: Any, counts: bool | None, note: str) -> None:
+def test_the_note_of_a_judge(changes: Any, counts: bool | None, note: str) -> None:
     found = status(grading=replace(GRADING, **changes))
     (judge,) = found.judges
 
     assert (judge.counts, judge.note, kinds(found)) == (counts, note, [])
 
 
-def test_a_judge_that_prefers_a_place_is_told_of_by_that() -> None:
+def test_a_judge_that_prefers_a_place_is_noted_for_that() -> None:
     found = status(grading=replace(GRADING, weight=0.0, position=PositionBias(60, 2)))
     (judge,) = found.judges
 
@@ -112,16 +112,16 @@ def test_a_judge_that_prefers_a_place_is_told_of_by_that() -> None:
 
 
 def test_a_key_that_says_more_than_counts_is_named_by_its_hash() -> None:
-    said = KeyStatus(*KEY, "0123abcd", 10, verdicts=40, counting=8, unsatisfied=1.0, held=30)
-    usual = replace(said, key_hash="usual", verdicts=8, held=0)
-    found = status(keys=[said, usual])
+    held = KeyStatus(*KEY, "0123abcd", 10, verdicts=40, counting=8, unsatisfied=1.0, held=30)
+    usual = replace(held, key_hash="usual", verdicts=8, held=0)
+    found = status(keys=[held, usual])
 
     (alert,) = found.alerts
     assert (alert.kind, alert.zoo, alert.service_level) == (AlertKind.KEY_HELD, *KEY)
     assert alert.message == "keys said more than counts: 0123abcd (30 of 40 labels)"
 
 
-def test_what_labels_cost_is_said_beside_what_is_saved() -> None:
+def test_what_labels_cost_is_shown_next_to_what_is_saved() -> None:
     (costs,) = status().label_costs
 
     assert (costs.zoo, costs.saved, costs.unseen, costs.judging) == (KEY[0], 31.0, 1.0, 1.25)
@@ -196,7 +196,7 @@ def alert(kind: AlertKind = AlertKind.BELOW, message: str = "60 %") -> Alert:
     return Alert(kind, message, *KEY)
 
 
-def test_an_alert_is_told_once_though_its_numbers_change() -> None:
+def test_an_alert_is_reported_once_though_its_numbers_change() -> None:
     log = AlertLog(patience=1)
 
     assert log.update([alert()]) == ["alert below (llama/default): 60 %"]
@@ -216,7 +216,7 @@ def test_a_wavering_alert_is_one_alert() -> None:
     assert log.update([]) == ["alert below (llama/default) is over"]
 
 
-def test_alerts_are_told_apart() -> None:
+def test_alerts_are_distinguished() -> None:
     log = AlertLog(patience=1)
     other = Alert(AlertKind.BELOW, "x", "llama", "gold")
 

@@ -145,9 +145,9 @@ def traffic(
 
 
 def means_of_the_router(calls: list[JudgedCall]) -> list[float]:
-    """What a predictor that cannot read says of each call at its decision."""
+    """What a predictor that cannot read predicts of each call at its decision."""
     predictor = Predictor(("large", "small"), 1)
-    said = []
+    predicted = []
     waiting = list(calls)
     for call in calls:
         for due in sorted(waiting, key=lambda each: each.known_at):
@@ -156,8 +156,8 @@ def means_of_the_router(calls: list[JudgedCall]) -> list[float]:
                 call_id = str(due.decided_at)
                 label = Label(due.satisfaction)
                 predictor.learn(due.candidate, call_id, call_id, Prompt(None), label)
-        said.append(predictor.satisfaction(Prompt(None))[predictor.index[call.candidate]])
-    return said
+        predicted.append(predictor.satisfaction(Prompt(None))[predictor.index[call.candidate]])
+    return predicted
 
 
 @pytest.mark.parametrize("delay", [0, 7])

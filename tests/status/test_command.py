@@ -173,26 +173,26 @@ def test_one_source_at_a_time() -> None:
 
 
 def answering(patch: pytest.MonkeyPatch, answer: httpx.Response | Exception) -> list[Any]:
-    """Stand in for the network with this answer; returns what it is asked."""
-    asked: list[Any] = []
+    """Stand in for the network with this answer; return the requests."""
+    requests: list[Any] = []
 
     def give(method: str, url: str, **how: Any) -> httpx.Response:
-        asked.append((method, url, how["params"], how["headers"]))
+        requests.append((method, url, how["params"], how["headers"]))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     patch.setattr(httpx, "request", give)
-    return asked
+    return requests
 
 
 def test_a_running_proxy_is_asked(status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answering(monkeypatch, httpx.Response(200, json=status.as_dict()))
+    requests = answering(monkeypatch, httpx.Response(200, json=status.as_dict()))
     output = shown("status", "--url", f"{URL}/", "--key", "sk-1", "--window", "50", "--json")
 
     assert json.loads(output) == status.as_dict()
     key = {"authorization": "Bearer sk-1"}
-    assert asked == [("GET", f"{URL}/messplus/status", {"window": 50}, key)]
+    assert requests == [("GET", f"{URL}/messplus/status", {"window": 50}, key)]
 
 
 @pytest.mark.parametrize(

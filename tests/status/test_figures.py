@@ -134,12 +134,12 @@ def test_each_source(both: tuple[str, WindowStatus, History]) -> None:
         ["feedback", "judge", "implicit"] if name == "default" else ["feedback"]
     )
     for source in found.sources:
-        said = list(part.said(source.source).values())
-        interval = wilson(fmean(said), len(said))
+        labels = list(part.said(source.source).values())
+        interval = wilson(fmean(labels), len(labels))
         assert interval is not None
-        assert source.labelled == len(said)
+        assert source.labelled == len(labels)
         assert (source.rate, source.low, source.high) == pytest.approx(
-            (fmean(said), interval.low, interval.high)
+            (fmean(labels), interval.low, interval.high)
         )
         assert source.counting == counting[source.kind]
     labelled = {label.request_id for label in part.labels if label.call_id in served}
@@ -154,7 +154,7 @@ def deciding(part: History, request: RequestRecord) -> LabelRecord | None:
     return min(given, key=lambda label: PRECEDENCE.index(label.kind), default=None)
 
 
-def test_every_promise_is_there_with_its_newest_request_and_the_window_is_said(
+def test_every_promise_is_there_with_its_newest_request_and_the_window_is_stated(
     status: Status, recorded: History
 ) -> None:
     assert [(each.zoo, each.service_level, each.alpha) for each in status.levels] == [
@@ -200,7 +200,7 @@ def test_the_verdict(tmp_path: Path, satisfied: int, expected: Standing) -> None
     assert found.overall.satisfaction.verdict is found.last.satisfaction.verdict is expected
 
 
-def test_thin_evidence_is_said_plainly(tmp_path: Path) -> None:
+def test_thin_evidence_is_stated_plainly(tmp_path: Path) -> None:
     cases = [Case(SMALL, (1.0,) if number < 37 else ()) for number in range(500)]
     found = promise(tmp_path, *cases).overall.satisfaction
 

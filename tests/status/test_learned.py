@@ -28,11 +28,13 @@ def taught(lessons: int = 400, *, tells: bool = True) -> Any:
     engine = build_engine()
     for number in range(lessons):
         many = number // 3 % 2
-        asked = Conversation.of_text("add " + " ".join(["17"] * (2 + 28 * many)))
+        conversation = Conversation.of_text("add " + " ".join(["17"] * (2 + 28 * many)))
         name = (SMALL, MEDIUM, LARGE)[number % 3]
         bad = many if tells else number // 6 % 2
         value = 1.0 if name == LARGE else float(not bad)
-        example = Example(f"r{number}", "pair-1", pair(1, 0), name, False, read_surface(asked))
+        example = Example(
+            f"r{number}", "pair-1", pair(1, 0), name, False, read_surface(conversation)
+        )
         engine.apply(Taught(number, "zoo", "made", f"r{number}.0", example, 9, 9.0, value))
     return engine
 

@@ -1,4 +1,4 @@
-"""What the status says of limits beside alpha: which one binds, and what to look at."""
+"""What the status shows of limits besides alpha: which one binds, and what to look at."""
 
 from io import StringIO
 from typing import Any

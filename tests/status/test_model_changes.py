@@ -98,13 +98,13 @@ def test_a_database_tells_it_for_a_day(tmp_path: Path) -> None:
 def test_requests_since_the_change_are_explained_with_it(tmp_path: Path) -> None:
     path = logged(tmp_path / "log.db", datetime.now(UTC) - timedelta(hours=1))
 
-    def told(request_id: str) -> list[str]:
+    def changes_of(request_id: str) -> list[str]:
         found = explain(asyncio.run(logged_in(str(path), request_id)))
         return [each for each in sentences(found) if each.startswith("A model had changed")]
 
-    assert told("before") == []
-    assert "known by then: `small`:" in told("after")[0]
-    assert "found at" in told("meanwhile")[0]
+    assert changes_of("before") == []
+    assert "known by then: `small`:" in changes_of("after")[0]
+    assert "found at" in changes_of("meanwhile")[0]
 
 
 def test_a_running_engine_tells_it_too_with_the_rate_before_and_since() -> None:
@@ -126,7 +126,7 @@ def test_a_second_model_that_changes_on_the_same_day_has_a_line_of_its_own_in_th
     assert over == f"alert model_changed ({CHANGE.zoo}, {CHANGE.candidate}) is over"
 
 
-def test_a_change_found_on_another_day_is_told_with_its_date() -> None:
+def test_a_change_found_on_another_day_is_shown_with_its_date() -> None:
     late = replace(CHANGE, found=NOON + timedelta(days=1))
     assert f"since {NOON:%Y-%m-%d} 12:00" in late.words
     assert late.is_new(late.found + timedelta(hours=23))

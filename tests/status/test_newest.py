@@ -1,4 +1,4 @@
-"""The status says how long the newest conversations are, what holds them and what was lost, and
+"""The status shows how long the newest conversations are, what holds them and what was lost, and
 names the keys behind failures, late decisions and labels of checks."""
 
 from collections.abc import Sequence
@@ -120,7 +120,7 @@ async def test_the_table_is_for_people(database: AsyncEngine) -> None:
 # Keys.
 
 
-def asked(
+def records_of(
     name: str, key: str | None, *labels: Record, failed: bool = False, reason: Reason = Reason.AHEAD
 ) -> list[Record]:
     status = CallStatus.FAILURE if failed else CallStatus.SUCCESS
@@ -144,11 +144,11 @@ async def test_what_each_key_caused_is_counted_and_who_caused_nothing_is_left_ou
     await log.append(
         database,
         [
-            *asked("a1", "key-a", checked("a1", 0.0), exploration_call("a1"), unseen),
-            *asked("a2", "key-a", checked("a2", 1.0), reason=Reason.DEADLINE_MISSED),
-            *asked("a3", "key-a", failed=True),
-            *asked("b1", "key-b", held),
-            *asked("c1", None, label("c1", 1.0)),
+            *records_of("a1", "key-a", checked("a1", 0.0), exploration_call("a1"), unseen),
+            *records_of("a2", "key-a", checked("a2", 1.0), reason=Reason.DEADLINE_MISSED),
+            *records_of("a3", "key-a", failed=True),
+            *records_of("b1", "key-b", held),
+            *records_of("c1", None, label("c1", 1.0)),
             request("d1", key_hash="key-d", reason=Reason.DEADLINE_MISSED),
         ],
     )
@@ -165,7 +165,7 @@ async def test_only_the_newest_requests_are_read(
 ) -> None:
     monkeypatch.setattr(newest, "OF_ALL", 3)
     await log.append(
-        database, [each for n in range(5) for each in asked(f"r{n}", "key", failed=True)]
+        database, [each for n in range(5) for each in records_of(f"r{n}", "key", failed=True)]
     )
     (found,) = (await read_status(database, with_calibration=False)).incidents
     assert (found.requests, found.failed) == (3, 3)
@@ -197,10 +197,10 @@ def test_a_kind_of_which_all_have_much_hides_none_of_which_one_has_most() -> Non
 
 
 async def test_the_table_is_there_where_there_is_something(database: AsyncEngine) -> None:
-    await log.append(database, asked("a", "key-a"))
+    await log.append(database, records_of("a", "key-a"))
     assert "what keys caused" not in await printed(database)
 
-    await log.append(database, asked("b", "0123456789abcdef", failed=True))
+    await log.append(database, records_of("b", "0123456789abcdef", failed=True))
     shown = await printed(database)
     assert "what keys caused, of the newest 5,000 requests" in shown
     assert "0123456789ab " in shown

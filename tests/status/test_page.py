@@ -1,4 +1,4 @@
-"""The SQL of `docs/evidence/status.md` gives what the status says."""
+"""The SQL of `docs/evidence/status.md` gives what the status shows."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
-def asked(seeded_log: Path) -> Iterator[sqlite3.Connection]:
+def connection(seeded_log: Path) -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(seeded_log)
     connection.row_factory = sqlite3.Row
     yield connection
     connection.close()
 
 
-def ask(asked: sqlite3.Connection, query: str) -> Rows:
-    return [dict(row) for row in asked.execute(query)]
+def ask(connection: sqlite3.Connection, query: str) -> Rows:
+    return [dict(row) for row in connection.execute(query)]
 
 
 OVERHEAD = ("requests", "late", "predicting_seconds", "deciding_seconds", "call_seconds")
@@ -58,20 +58,20 @@ FIGURES = {
     SQL["Before the call"]: {each: f"overall.overhead.{each}" for each in OVERHEAD},
     SQL["Queue and price"]: {each: each for each in ("alpha", "queue", "price")},
 }
-"""Queries with a row for each promise, and where the status says what their columns do."""
+"""Queries with a row for each promise, and where the status shows what their columns do."""
 
 
 @pytest.mark.parametrize(
     ("query", "span"), [(SUMS, "last"), *((query, "overall") for query in FIGURES)]
 )
 def test_a_query_gives_what_the_status_says(
-    asked: sqlite3.Connection, status: Status, query: str, span: str
+    connection: sqlite3.Connection, status: Status, query: str, span: str
 ) -> None:
     condition = "WHERE place <= 500\n"
     assert (condition in query) is (query == SUMS)
     replaced = f"WHERE place <= {WINDOW}\n" if span == "last" else ""
 
-    rows = ask(asked, query.replace(condition, replaced))
+    rows = ask(connection, query.replace(condition, replaced))
 
     assert len(rows) == len(status.levels)
     for row, level in zip(rows, status.levels, strict=True):
@@ -81,8 +81,8 @@ def test_a_query_gives_what_the_status_says(
             assert row[name] == known, name
 
 
-def test_calls_without_a_cost(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["Calls without a cost"])
+def test_calls_without_a_cost(connection: sqlite3.Connection, status: Status) -> None:
+    rows = ask(connection, SQL["Calls without a cost"])
     counted = {row["service_level"]: row["calls_without_cost"] for row in rows}
 
     assert counted
@@ -91,15 +91,15 @@ def test_calls_without_a_cost(asked: sqlite3.Connection, status: Status) -> None
         assert level.overall.cost.calls_without_cost == expected
 
 
-def test_what_nothing_can_hold(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["What nothing can hold"])
+def test_what_nothing_can_hold(connection: sqlite3.Connection, status: Status) -> None:
+    rows = ask(connection, SQL["What nothing can hold"])
 
     assert [row["service_level"] for row in rows] == ["gold"]
     assert [each.service_level for each in status.levels if not each.is_within_reach] == ["gold"]
 
 
-def test_predictions_against_verdicts(asked: sqlite3.Connection, status: Status) -> None:
-    rows = ask(asked, SQL["Predictions against verdicts"])
+def test_predictions_against_verdicts(connection: sqlite3.Connection, status: Status) -> None:
+    rows = ask(connection, SQL["Predictions against verdicts"])
     (found,) = status.calibration
     expected = [
         (found.zoo, candidate.candidate, each.low, each.calls, each.predicted, each.satisfied)

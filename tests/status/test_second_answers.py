@@ -112,8 +112,8 @@ async def write(database: AsyncEngine, **changed: Any) -> None:
             "would_cost": 5.0,
             "estimated_satisfaction": {SMALL: 0.65, LARGE: 0.95},
         }
-        asked = request(name, **given | changed)
-        records += [asked, served_call(name, seconds=2.0)]
+        decided = request(name, **given | changed)
+        records += [decided, served_call(name, seconds=2.0)]
     await zoo_modes.append(database, ROW)
     await log.append(database, records)
     await snapshots.save(database, snapshots.Snapshot("zoo", 200, "f" * 64, taught()))

@@ -65,14 +65,14 @@ def test_what_it_says(changes: Any, expected: str) -> None:
     assert expected in line(status(**changes))
 
 
-def test_who_failed_stands_beside_what_was_satisfied() -> None:
+def test_who_failed_stands_next_to_what_was_satisfied() -> None:
     found = status(judged=240, requests=300, failed=9, failed_upstream=8, failed_client_gone=1)
 
     assert "of 240 judged, of 291 answered, of 300 requests, " in line(found)
     assert "; 97.0 % answered, failed 9 (upstream 8, client gone 1); " in line(found)
 
 
-def test_failed_requests_that_count_as_unsatisfied_are_told_among_the_judged() -> None:
+def test_failed_requests_that_count_as_unsatisfied_are_counted_among_the_judged() -> None:
     counting = Given(LabelKind.CHECK, FAILED, 60, 0.0, 0.0, 60)
     overall = Span({KEY: totals(judged=300, requests=300, failed=60)}, {KEY: (counting,)})
     found = build_status(replace(rows(), overall=overall), 500)
@@ -81,7 +81,7 @@ def test_failed_requests_that_count_as_unsatisfied_are_told_among_the_judged() -
     assert judged in line(found)
 
 
-def test_conversations_are_told_from_requests() -> None:
+def test_conversations_are_distinguished_from_requests() -> None:
     found = line(status(judged=24, requests=300, counted=30))
 
     assert "of 24 judged, of 30 conversations, of 300 answered, of 300 requests, " in found

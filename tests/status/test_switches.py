@@ -1,4 +1,4 @@
-"""The status says how far a zoo is switched on, and what routing would come to."""
+"""The status shows how far a zoo is switched on, and what routing would give."""
 
 from dataclasses import asdict, replace
 
@@ -23,7 +23,7 @@ def watched(count: int) -> list[Record]:
     found: list[Record] = []
     for number in range(1, count + 1):
         name = f"w{number}"
-        asked = request(
+        first = request(
             name,
             service_level="default:before",
             expected_t=number,
@@ -34,7 +34,7 @@ def watched(count: int) -> list[Record]:
             is_exploration=False,
             conversation_draw=number / (count + 1),
         )
-        found += [asked, served_call(name), label(name, float(number % 10 > 0))]
+        found += [first, served_call(name), label(name, float(number % 10 > 0))]
     return found
 
 
@@ -71,10 +71,10 @@ async def test_a_zoo_that_is_on_has_no_line_of_its_own(database: AsyncEngine) ->
     assert list(switch_lines(found.switches)) == []
 
 
-async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_it_was_taken_back(
+async def test_what_was_forecast_of_a_switch_stands_next_to_what_happened_though_it_was_taken_back(
     database: AsyncEngine,
 ) -> None:
-    told = {
+    expected = {
         "requests": 900,
         "called": 400,
         "satisfaction": {"estimate": 0.81, "low": 0.78, "high": 0.84},
@@ -83,7 +83,7 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
     }
     came = {"requests": 120, "answered": 90, "satisfaction": 0.6, "cost": 0.25}
     await zoo_modes.append(database, ROW)
-    await zoo_modes.append(database, replace(ROW, revision=2, mode="on", forecast=told))
+    await zoo_modes.append(database, replace(ROW, revision=2, mode="on", forecast=expected))
     await log.append(database, [request("r1", created_at=NOW), served_call("r1")])
     on = (await read_status(database)).switches[0].switched
     await zoo_modes.append(database, replace(ROW, revision=3, by=WAY_BACK, happened=came))
@@ -95,7 +95,7 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
     switched = found.switches[0].switched
     assert switched is not None
     assert switched.forecast is not None
-    assert asdict(switched.forecast) == told
+    assert asdict(switched.forecast) == expected
     assert switched.happened is not None
     assert asdict(switched.happened) == came
     assert Status.of(found.as_dict()) == found
@@ -105,7 +105,7 @@ async def test_what_was_forecast_of_a_switch_stands_beside_what_happened_though_
     )
 
 
-async def test_what_is_served_as_before_stands_beside_the_forecast_of_routing(
+async def test_what_is_served_as_before_stands_next_to_the_forecast_of_routing(
     database: AsyncEngine,
 ) -> None:
     await zoo_modes.append(database, ROW)
