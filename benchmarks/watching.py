@@ -85,7 +85,7 @@ class WatchedRun(Run):
             predicted=own.satisfaction,
             expected_cost=own.cost,
             is_seen=chosen == served,
-            beside=sum(expected[name].cost for name in decision.explored),
+            extra_cost=sum(expected[name].cost for name in decision.explored),
             alpha=self.level.alpha,
             costs={name: each.cost for name, each in expected.items()},
             rates={name: each.satisfaction for name, each in expected.items()},

@@ -177,9 +177,9 @@ class Journal:
 
     async def _run(self) -> None:
         while self._backlog or not self._closing:
-            is_told = await self._woken()
+            is_notice = await self._woken()
             try:
-                if is_told:
+                if is_notice:
                     await self.sink.look_up_to_notice()
                 else:
                     await self._flush()
@@ -199,20 +199,20 @@ class Journal:
                 self._write_now()
 
     async def _woken(self) -> bool:
-        """Wait for work, and tell whether it is only records of other workers.
+        """Wait for work, and return whether it is only records of other workers.
 
         A notice causes no write: waiting records keep their flush interval.
         """
-        is_told = False
+        is_notice = False
         with suppress(TimeoutError):
             # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
             async with asyncio.timeout(self.sink.look_seconds):
                 await self._wake.wait()
-            is_told = not self._is_due
+            is_notice = not self._is_due
         self._wake.clear()
-        if not is_told:
+        if not is_notice:
             self._is_due, self._timer = False, None
-        return is_told
+        return is_notice
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
         """Refuse the durable records, so that no client waits for a file that may never come back;

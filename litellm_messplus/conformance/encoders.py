@@ -97,12 +97,12 @@ def reads_the_last_turn_whole(encoder: Encoder) -> None:
     """Check that the last turn is read whole, whatever precedes it, and affects the features."""
     for title, text in TEXTS.items():
         earlier = (Turn("system", "Be brief. " * 5_000), Turn("assistant", text))
-        asked = [
+        texts = [
             encoder.read(Conversation((*earlier, Turn("user", last)))) for last in (LAST, "Stop.")
         ]
-        assert LAST in asked[0], f"after {title}: the last turn must be read whole"
-        assert "Stop." in asked[1], f"after {title}: the last turn must be read whole"
-        rows = encoder.encode(asked)
+        assert LAST in texts[0], f"after {title}: the last turn must be read whole"
+        assert "Stop." in texts[1], f"after {title}: the last turn must be read whole"
+        rows = encoder.encode(texts)
         assert not _close(rows[0], rows[1]), f"after {title}: the last turn must count"
 
 

@@ -53,11 +53,11 @@ def gives_a_probability_for_each_candidate(make_head: MakeHead) -> None:
     after learning."""
     for lessons in (0, LESSONS):
         head = _taught(make_head, lessons)
-        asked = _prompt(7)
-        predicted = _probabilities(head, asked, CANDIDATES)
+        prompt = _prompt(7)
+        predicted = _probabilities(head, prompt, CANDIDATES)
         for named in (CANDIDATES[::-1], CANDIDATES[1:], CANDIDATES[:1], ()):
             expected = [predicted[CANDIDATES.index(name)] for name in named]
-            given = _probabilities(head, asked, named)
+            given = _probabilities(head, prompt, named)
             assert np.allclose(given, expected, atol=1e-6), f"order must be that of {named}"
 
 
@@ -170,8 +170,8 @@ def goes_on_where_it_was_saved(make_head: MakeHead) -> None:
     assert _bits(whole.arrays()) == before, "a head must not share what was loaded into another"
     _teach(whole, LESSONS, 2 * LESSONS)
     assert _bits(copy.arrays()) == _bits(whole.arrays()), "a loaded head must learn as before"
-    asked = _prompt(9)
-    same = copy.predict(asked, CANDIDATES) == whole.predict(asked, CANDIDATES)
+    prompt = _prompt(9)
+    same = copy.predict(prompt, CANDIDATES) == whole.predict(prompt, CANDIDATES)
     assert same, "a loaded head must predict as before"
 
 
@@ -205,8 +205,8 @@ def survives_extreme_features(make_head: MakeHead) -> None:
         for number in range(LESSONS):
             head.learn(features, {CANDIDATES[number % 3]: Label(float(number % 2))})
             head.revise(features, CANDIDATES[number % 3], Label(float(number % 2)), Label(0.5))
-        for asked in (*SOUND.values(), _prompt(0)):
-            _probabilities(head, asked, CANDIDATES)
+        for prompt in (*SOUND.values(), _prompt(0)):
+            _probabilities(head, prompt, CANDIDATES)
         for name, array in head.arrays().items():
             assert np.isfinite(array).all(), f"{title}: {name} must stay finite"
 

@@ -108,7 +108,7 @@ class Batch:
     seconds: float
 
 
-class NobodyWaitsError(Exception):
+class DeadlinePassedError(Exception):
     """Error of a prompt that was not encoded, as no request waited for it any more."""
 
 
@@ -209,7 +209,7 @@ class Batcher:
                 return None
             if prompt.deadline > self.clock():
                 return prompt
-            self._hand_back(Batch((prompt,), NobodyWaitsError(), 0.0))
+            self._hand_back(Batch((prompt,), DeadlinePassedError(), 0.0))
 
     def _done_by(self, deadline: float) -> int:
         """Return the number of prompts that the encoder can do by the deadline."""

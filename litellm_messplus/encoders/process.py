@@ -252,7 +252,7 @@ class ProcessEncoder:
     def _take_back(self, child: "_Child") -> None:
         """Resume with a restarted process once it is ready. Raises until then."""
         try:
-            said = child.said(0.0)
+            found = child.receive(0.0)
         except TimeoutError as error:
             if child.age() > START_SECONDS:
                 raise self._lose(child, error) from error
@@ -260,8 +260,8 @@ class ProcessEncoder:
         except (EOFError, OSError) as error:
             raise self._lose(child, error) from error
         # Other weights have other features, for which nothing was learned.
-        if said[:-1] != ("ready", self.name, self.dimension):
-            raise self._lose(child, EncoderProcessError(f"it does not come up as it was: {said}"))
+        if found[:-1] != ("ready", self.name, self.dimension):
+            raise self._lose(child, EncoderProcessError(f"it does not come up as it was: {found}"))
         self._is_ready = True
         logger.warning("the encoder's process is there again")
 
@@ -298,15 +298,15 @@ class _Child:
         return time.monotonic() - self._started
 
     def ask(self, texts: list[str], seconds: float) -> Any:
-        """Send the texts, and return the reply. Raises as `said` does, and OSError."""
+        """Send the texts, and return the reply. Raises as `receive` does, and OSError."""
         send(self._line, texts)
-        return self.said(seconds)
+        return self.receive(seconds)
 
-    def said(self, seconds: float) -> Any:
+    def receive(self, seconds: float) -> Any:
         """Receive the next message. Raises TimeoutError if none came in that time, and EOFError or
         OSError if the process is gone."""
         if not self._line.poll(seconds):
-            raise TimeoutError(f"it said nothing for {seconds:.0f} s")
+            raise TimeoutError(f"it sent nothing for {seconds:.0f} s")
         return self._line.recv()
 
     def end(self, seconds: float = 0.0) -> str:
@@ -331,7 +331,7 @@ def _loaded(setting: str, child: _Child) -> tuple[str, int, Consumption | str]:
     Raises ConfigurationError if it could not be loaded.
     """
     try:
-        kind, *rest = child.said(START_SECONDS)
+        kind, *rest = child.receive(START_SECONDS)
     except (EOFError, OSError) as error:
         allowed = f"an encoder that loads in a process of its own; this {_end_of(child, error)}"
         raise ConfigurationError(KEY, setting, f"{allowed} ({error!r})") from error

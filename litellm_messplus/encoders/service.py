@@ -11,11 +11,11 @@ import numpy as np
 from litellm_messplus.encoders.batcher import (
     Batch,
     Batcher,
+    DeadlinePassedError,
     Encode,
     Encoded,
     Encoding,
     Lateness,
-    NobodyWaitsError,
     Prompt,
     unmeasured,
 )
@@ -162,7 +162,7 @@ class FeatureService:
         """Deliver a finished batch, in the event loop."""
         for prompt in batch.prompts:
             self._under_way.pop(prompt.key, None)
-        if isinstance(batch.result, NobodyWaitsError):
+        if isinstance(batch.result, DeadlinePassedError):
             for prompt in batch.prompts:
                 _resolve(prompt, None)
             return

@@ -214,7 +214,7 @@ class Endpoint:
             return Usage(1, int(prompt) - int(cached), int(completion))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EndpointError(
-                f"{self._url} answers without `usage`, so nobody knows what its joules were for: "
+                f"{self._url} answers without `usage`, so it is unknown what its joules were for: "
                 f"{answer.text[:300]}"
             ) from error
 

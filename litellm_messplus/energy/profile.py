@@ -176,7 +176,7 @@ def _relative_error(samples: Sequence[Sample]) -> float:
 # The usable windows: the others are dropped, and counted by reason.
 
 NOISE_DEVIATIONS = 3.0
-"""Standard deviations of idle power within which a window cannot be told from an idle one."""
+"""Standard deviations of idle power within which a window cannot be distinguished from idle."""
 
 
 class Fault(StrEnum):

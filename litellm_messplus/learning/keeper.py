@@ -81,20 +81,20 @@ class Keeper:
         with suppress(BrokenPipeError):
             pickle.dump(self._settings, process.stdin)
             process.stdin.flush()
-        said = _first_line(process)
-        if said.get("outcome") == "ready":
+        message = _first_line(process)
+        if message.get("outcome") == "ready":
             self._is_ready = True
             return True
-        is_other = said.get("outcome") not in ("taken", "refused")
+        is_other = message.get("outcome") not in ("taken", "refused")
         if is_other:
             process.kill()
         status = process.wait()
         _close_pipes(process)
         if is_other:
             raise LearnerGoneError(f"the learner ended with status {status}")
-        if said["outcome"] == "refused":
-            kind = DatabaseAwayError if said["is_away"] else ConfigurationError
-            raise kind(*said["error"])
+        if message["outcome"] == "refused":
+            kind = DatabaseAwayError if message["is_away"] else ConfigurationError
+            raise kind(*message["error"])
         return False
 
     def start(self, periodic: Periodic, silent_seconds: Callable[[], float]) -> None:
@@ -150,7 +150,7 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
 
 
 def _first_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """Read the first word of a process; empty if it ended, or said nothing else in time."""
+    """Read the first message of a process; empty if it ended, or sent none in time."""
     assert process.stdout is not None
     ends, line = time.monotonic() + START_SECONDS, b""
     with selectors.DefaultSelector() as selector:

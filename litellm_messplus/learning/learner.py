@@ -34,7 +34,7 @@ Also = Callable[[AsyncConnection], Awaitable[None]]
 
 
 def _nothing() -> None:
-    """Do nothing: nobody waits before the start."""
+    """Do nothing: nothing waits before the start."""
 
 
 @dataclass(eq=False, repr=False)

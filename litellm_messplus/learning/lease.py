@@ -1,6 +1,6 @@
 """The lease of the learner: one process of all on a database holds it, until it ends.
 
-Beside SQLite it is a lock on a file, which the system releases with the process; on Postgres an
+On SQLite it is a lock on a file, which the system releases with the process; on Postgres an
 advisory lock of a session. Neither can be forgotten by a process that is killed. A process that
 was only slow is fenced by its epoch (`store/inbox.take`).
 """
@@ -32,7 +32,7 @@ class Lease(Protocol):
 
 
 class FileLease:
-    """A lock on a file beside a SQLite database."""
+    """A lock on a file next to a SQLite database."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -87,9 +87,9 @@ def lease_of(database: AsyncEngine) -> Lease:
     """Return the lease of a database."""
     if database.dialect.name == "postgresql":
         return SessionLease(database)
-    return FileLease(beside(database, SUFFIX))
+    return FileLease(adjacent_path(database, SUFFIX))
 
 
-def beside(database: AsyncEngine, suffix: str) -> Path:
+def adjacent_path(database: AsyncEngine, suffix: str) -> Path:
     """Return the path of a file that belongs to a SQLite database."""
     return Path(f"{database.url.database}{suffix}").absolute()

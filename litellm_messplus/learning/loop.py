@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.learner import SNAPSHOT_EVERY, Learner
-from litellm_messplus.learning.lease import beside
+from litellm_messplus.learning.lease import adjacent_path
 from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters, logger
@@ -98,8 +98,8 @@ class LearnerLoop:
         await self._publish()
         self.learner.start(self.wake)
         if self._database.dialect.name == "postgresql":
-            told = LogNotices(self._database, lambda _: self.wake(), lambda _: None, inbox.CHANNEL)
-            self._tasks.start(told.run(), "inbox")
+            feed = LogNotices(self._database, lambda _: self.wake(), lambda _: None, inbox.CHANNEL)
+            self._tasks.start(feed.run(), "inbox")
         else:
             self._tasks.start(self._watch_file(), "inbox")
 
@@ -253,7 +253,7 @@ class LearnerLoop:
 
     async def _watch_file(self) -> None:
         """Wake the loop when another process has committed to SQLite."""
-        path, before = beside(self._database, "-wal"), None
+        path, before = adjacent_path(self._database, "-wal"), None
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             with suppress(OSError):

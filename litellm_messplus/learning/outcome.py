@@ -54,8 +54,8 @@ def verdicts(
     for each in labels:
         by_call.setdefault(each.call_id, []).append(each)
     found = (
-        (call_id, counting(said, precedence, is_failed=call_id in failed))
-        for call_id, said in by_call.items()
+        (call_id, counting(of_call, precedence, is_failed=call_id in failed))
+        for call_id, of_call in by_call.items()
     )
     return {call_id: each for call_id, each in found if each is not None}
 
@@ -115,11 +115,11 @@ def outcome(
     calls: Sequence[Row],
     labels: Sequence[LoggedLabel],
     measured: Mapping[str, float | None],
-    said: Verdicts,
+    verdicts: Verdicts,
     judging_cost: float,
 ) -> Outcome:
     """Compute the outcome of a request. ``measured`` is the cost of calls by measured energy,
-    ``said`` the verdicts from ``labels``, ``judging_cost`` the cost of judging its answers."""
+    ``verdicts`` those from ``labels``, ``judging_cost`` the cost of judging its answers."""
     served = next((call for call in calls if call["role"] == CallRole.SERVED), None)
     replaced = [call for call in calls if call["role"] == CallRole.REPLACED]
     unseen = explored(request, calls)
@@ -131,7 +131,7 @@ def outcome(
     exploration_cost = _known([cost_of(call, measured) for call in unseen])
     others = (*replaced, *unseen)
     call_id = served_call_id(request["request_id"])
-    verdict = said.get(call_id)
+    verdict = verdicts.get(call_id)
     at = in_utc(request["created_at"])
     of_call: dict[str, Any] = {name: served[name] if served else None for name in _OF_CALL}
     return Outcome(

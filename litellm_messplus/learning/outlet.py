@@ -1,5 +1,5 @@
-"""How a published state comes from the learner to the workers: beside SQLite by a file, replaced as
-a whole, on Postgres by a row.
+"""How a published state comes from the learner to the workers: on SQLite by a file, replaced as a
+whole, on Postgres by a row.
 
 Every publication is a sign of life, and between two the learner gives one each second. The age of a
 state is measured on the reader's own clock, from the last sign that it saw: machines need not agree
@@ -17,7 +17,7 @@ from typing import Protocol
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.learning.lease import beside
+from litellm_messplus.learning.lease import adjacent_path
 from litellm_messplus.store.tables import learner
 
 SUFFIX = "-state"
@@ -63,7 +63,7 @@ class _Signs:
 
 
 class FileOutlet(_Signs):
-    """A file beside a SQLite database. A reader sees the old one or the new one, never a part."""
+    """A file next to a SQLite database. A reader sees the old one or the new one, never a part."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
@@ -124,4 +124,4 @@ def outlet_of(database: AsyncEngine) -> Outlet:
     """Return the outlet of a database."""
     if database.dialect.name == "postgresql":
         return RowOutlet(database)
-    return FileOutlet(beside(database, SUFFIX))
+    return FileOutlet(adjacent_path(database, SUFFIX))

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.learning.learner import SNAPSHOT_EVERY
-from litellm_messplus.learning.lease import beside, lease_of
+from litellm_messplus.learning.lease import adjacent_path, lease_of
 from litellm_messplus.learning.loop import LearnerLoop
 from litellm_messplus.learning.outlet import SUFFIX, outlet_of
 from litellm_messplus.restore import restore
@@ -86,7 +86,7 @@ def _find_file(database: AsyncEngine) -> None:
     """Raise FileNotFoundError if the file of a SQLite database was moved away: SQLite would make an
     empty one in its place."""
     if database.dialect.name == "sqlite":
-        beside(database, "").stat()
+        adjacent_path(database, "").stat()
 
 
 async def _elected(settings: LearnerSettings, database: AsyncEngine) -> LearnerLoop:
@@ -94,7 +94,7 @@ async def _elected(settings: LearnerSettings, database: AsyncEngine) -> LearnerL
     process = f"{socket.gethostname()}:{os.getpid()}"
     outlet = outlet_of(database)
     if database.dialect.name != "postgresql":  # what an earlier database of this name published
-        beside(database, SUFFIX).unlink(missing_ok=True)
+        adjacent_path(database, SUFFIX).unlink(missing_ok=True)
     epoch = await inbox.elect(database, process, datetime.now(UTC))
     engines = {
         name: Engine(zoo, settings.encoder, settings.seed, decides=False)

@@ -51,11 +51,11 @@ class Projection(NamedTuple):
 
 def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
     """Compute what is derived from one request."""
-    said = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
+    verdicts = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
     found = outcome(
-        *(logged.request, logged.calls, logged.labels, logged.energy, said, logged.judging_cost)
+        *(logged.request, logged.calls, logged.labels, logged.energy, verdicts, logged.judging_cost)
     )
-    return Projection(found, said, of_request(logged, found, said))
+    return Projection(found, verdicts, of_request(logged, found, verdicts))
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Change:
         was = {} if before is None else before.verdicts
         if before is None or after.outcome != before.outcome:
             self.outcomes.append(after.outcome)
-        self.verdicts += [said for call, said in after.verdicts.items() if was.get(call) != said]
+        self.verdicts += [now for call, now in after.verdicts.items() if was.get(call) != now]
         self.gone += [call for call in was if call not in after.verdicts]
         add_change(self.sums, {} if before is None else before.sums, after.sums)
 

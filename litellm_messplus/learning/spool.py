@@ -101,8 +101,8 @@ class Spool:
         """Begin to follow what is published, in the running event loop."""
         self._tasks.start(self._follow(), "state")
         if self.database.dialect.name == "postgresql":
-            told = LogNotices(self.database, lambda _: self._woken.set(), self._lost, CHANNEL)
-            self._tasks.start(told.run(), "state-notices")
+            feed = LogNotices(self.database, lambda _: self._woken.set(), self._lost, CHANNEL)
+            self._tasks.start(feed.run(), "state-notices")
 
     async def append(self, records: Sequence[Record], *, is_durable: bool) -> int:
         """Insert a batch into the inbox, and return its number. Each attempt has another one: the

@@ -33,7 +33,7 @@ HIGHEST = "newest_graded"
 _NO_FIGURES: Figures = {}
 
 
-def of_request(logged: Logged, found: Outcome, said: Verdicts) -> Sums:
+def of_request(logged: Logged, found: Outcome, verdicts: Verdicts) -> Sums:
     """Compute what a request with its calls and labels adds."""
     promise = (found.day, found.zoo, found.service_level)
     hour = (*promise, found.hour)
@@ -51,7 +51,7 @@ def of_request(logged: Logged, found: Outcome, said: Verdicts) -> Sums:
         counts: Figures = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
         _add(sums, (hourly_call_sums, (*hour, candidate, role)), counts)
     if logged.labels:
-        for source, figures in _of_labels(logged, said):
+        for source, figures in _of_labels(logged, verdicts):
             _add(sums, (label_sums, (*promise, *source)), figures)
     return sums
 
@@ -92,7 +92,7 @@ def _of_call(call: Row, cost: float | None) -> Figures:
     return figures
 
 
-def _of_labels(logged: Logged, said: Verdicts) -> Iterator[tuple[tuple[str, str], Figures]]:
+def _of_labels(logged: Logged, verdicts: Verdicts) -> Iterator[tuple[tuple[str, str], Figures]]:
     """Yield the figures of the labels on the served call, by kind and source."""
     call_id = served_call_id(logged.request["request_id"])
     newest = {label.source: label for label in logged.labels if label.call_id == call_id}
@@ -102,7 +102,7 @@ def _of_labels(logged: Logged, said: Verdicts) -> Iterator[tuple[tuple[str, str]
             (str(label.kind), label.source),
             {"labelled": 1, "satisfaction": value, "satisfaction_squared": value * value},
         )
-    verdict = said.get(call_id)
+    verdict = verdicts.get(call_id)
     if verdict is not None:
         yield (str(verdict.kind), verdict.source), {"counting": 1}
 

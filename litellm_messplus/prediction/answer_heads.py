@@ -153,9 +153,9 @@ class AnswerHeads:
         """Learn a label of an answer; ``odds`` are all that its prompt predicts."""
         row = self._row(model, answer, above)
         own = self.own[model]
-        says = np.array([float(self.shared.mean @ row), float(own.mean @ row)])
-        self.trust.charge(odds, says, label)
-        guess = logistic(odds + float(says.sum()))
+        added = np.array([float(self.shared.mean @ row), float(own.mean @ row)])
+        self.trust.charge(odds, added, label)
+        guess = logistic(odds + float(added.sum()))
         information = label.weight * max(guess * (1.0 - guess), LEAST_INFORMATION)
         if information > 0.0:
             parts = [Observed(self.shared, row), Observed(own, row)]

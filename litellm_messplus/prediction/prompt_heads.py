@@ -56,7 +56,7 @@ class Reader:
         """Add an untrained head for one more model."""
         self.own.append(Belief(WIDTH, self._variance))
 
-    def says(self, model: int, row: Vector) -> tuple[float, float]:
+    def added(self, model: int, row: Vector) -> tuple[float, float]:
         """Return what the shared head and the model's own add, in log-odds."""
         return float(self.shared.mean @ row), float(self.own[model].mean @ row)
 
@@ -94,14 +94,14 @@ class PromptHeads:
         log-odds."""
         self.average.count(prompt)
         rows = self.average.difference(prompt)
-        says = self._says(model, rows)
+        added = self._added(model, rows)
         trust = self.trust.of_heads
-        self.trust.charge(base, says, label)
-        surface, words = float(trust[:-1] @ says[:-1]), float(says[-1])
+        self.trust.charge(base, added, label)
+        surface, words = float(trust[:-1] @ added[:-1]), float(added[-1])
         trusted_words = float(trust[-1]) * words
         self._observe([Observed(self.words, rows.words)], base + surface + words, label)
         for place, reader in enumerate(self.readers):
-            expected = base + float(says[2 * place : 2 * place + 2].sum()) + trusted_words
+            expected = base + float(added[2 * place : 2 * place + 2].sum()) + trusted_words
             self._observe(reader.parts(model, rows.surface), expected, label)
         self._combine()
 
@@ -155,7 +155,7 @@ class PromptHeads:
         self._load_others(arrays)
 
     def _others(self) -> dict[str, NDArray[Any]]:
-        """Return what was learned besides the beliefs."""
+        """Return what was learned in addition to the beliefs."""
         average = {f"average_{name}": array for name, array in self.average.arrays().items()}
         return {**average, "losses": self.trust.losses}
 
@@ -168,9 +168,9 @@ class PromptHeads:
     def _beliefs(self) -> Sequence[Belief]:
         return [self.words, *(belief for reader in self.readers for belief in reader.beliefs)]
 
-    def _says(self, model: int, rows: Rows) -> NDArray[np.float64]:
-        said = [says for reader in self.readers for says in reader.says(model, rows.surface)]
-        return np.array([*said, float(self.words.mean @ rows.words)])
+    def _added(self, model: int, rows: Rows) -> NDArray[np.float64]:
+        each = [added for reader in self.readers for added in reader.added(model, rows.surface)]
+        return np.array([*each, float(self.words.mean @ rows.words)])
 
     @staticmethod
     def _observe(parts: Sequence[Observed], expected: float, label: Label) -> None:

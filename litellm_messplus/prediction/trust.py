@@ -68,10 +68,10 @@ class Trust:
         losses = self.losses + self._lasting
         return float(losses[0] - losses.min())
 
-    def charge(self, base: float, says: NDArray[np.float64], label: Label) -> None:
+    def charge(self, base: float, added: NDArray[np.float64], label: Label) -> None:
         """Charge every expert its log-loss on a label; ``base`` is the prediction without heads, in
-        log-odds, and ``says`` what each head adds."""
-        guess = np.clip(logistics(base + self.scales @ says), EDGE, 1.0 - EDGE)
+        log-odds, and ``added`` what each head adds."""
+        guess = np.clip(logistics(base + self.scales @ added), EDGE, 1.0 - EDGE)
         loss = -label.value * np.log(guess) - (1.0 - label.value) * np.log(1.0 - guess)
         self.losses = self.losses * (1.0 - 1.0 / MEMORY) + label.weight * loss
         self._weigh()

@@ -278,11 +278,11 @@ def tried(decision: Decision, situation: Situation, unseen_labelled: float) -> D
         return decision
     is_due = situation.exploration_draw >= 1.0 - SHARE
     if situation.is_labelled or unseen_labelled >= LEAST_LABELLED:
-        return _beside(decision, ranked[0]) if is_due else decision
+        return _in_addition(decision, ranked[0]) if is_due else decision
     return _in_place(decision, ranked[0]) if is_due else _by_others(decision)
 
 
-def _beside(decision: Decision, newcomer: Estimate) -> Decision:
+def _in_addition(decision: Decision, newcomer: Estimate) -> Decision:
     """Call the newcomer in addition, unseen by the user."""
     return replace(
         decision,

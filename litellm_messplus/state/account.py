@@ -232,14 +232,14 @@ class Account:
             self.answered_share = min(late, 1.0)
         self._count(self.weighed(shortfall, stands_for))
 
-    def failed(self, request_id: str, told: tuple[float, float] | None) -> None:
-        """Take back what was expected of a request that got no answer, and its earlier verdict
-        ``told``: the shortfall, and the number of requests it stands for."""
+    def failed(self, request_id: str, earlier: tuple[float, float] | None) -> None:
+        """Take back what was expected of a request that got no answer, and its ``earlier``
+        verdict: the shortfall, and the number of requests it stands for."""
         if request_id in self.pending:
             self._close(request_id)
-        if told is not None:
+        if earlier is not None:
             self.answered_requests -= 1
-            self._count(-self.weighed(*told))
+            self._count(-self.weighed(*earlier))
 
     def owed_for_failure(self, alpha: float) -> None:
         """Count a failed request as an unsatisfied one, as far as failures are compensated."""

@@ -58,7 +58,7 @@ class UnseenCalls:
         return 1.0 if due <= self.labelled else self.labelled / due
 
     @property
-    def told_share(self) -> float:
+    def labelled_of_all(self) -> float:
         """The labelled share of all calls made, without allowance for late labels; 1 before there
         are ``FEW``. Used for calls of a new model."""
         return 1.0 if self.made < FEW else self.labelled / self.made
@@ -116,16 +116,16 @@ class AdaptivePolicy:
             return held.forced(situation, account.forced.expected(only.satisfaction))
         candidates = [estimate.candidate for estimate in situation.estimates]
         known = self._knowledge(candidates, account.overrating.mean)
-        told_share = self.unseen.told_share
+        labelled_of_all = self.unseen.labelled_of_all
         if situation.counted is not None:  # one answer does not rate a whole task
-            known, told_share = replace(known, unseen_labelled=0.0), 0.0
+            known, labelled_of_all = replace(known, unseen_labelled=0.0), 0.0
             situation = _relative(situation)
         aimed = adaptive.charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
         decision = adaptive.decide(aimed, known, account.answered_share)
         decision = adaptive.without_draw(decision, situation.limits)
         if not situation.newcomers:
             return decision
-        return trying.tried(decision, aimed, told_share)
+        return trying.tried(decision, aimed, labelled_of_all)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
@@ -166,10 +166,10 @@ class AdaptivePolicy:
 
     def failed(self, call: FailedCall, verdict: Given | None) -> None:
         if call.is_served:
-            told = None
+            earlier = None
             if verdict is not None:
-                told = -verdict.label.residual(call.alpha), verdict.stands_for
-            self.accounts.setdefault(call.service_level, Account()).failed(call.request_id, told)
+                earlier = -verdict.label.residual(call.alpha), verdict.stands_for
+            self.accounts.setdefault(call.service_level, Account()).failed(call.request_id, earlier)
         elif not call.is_bought:
             self.unseen.failed()
 

@@ -21,7 +21,7 @@ class Example:
     they came too late for the decision; and its surface, None if none was logged. A forced one,
     which no other candidate could have taken, does not measure the value of a choice. ``answer`` is
     the surface of the candidate's answer, ``before`` another's answer to the same request that was
-    read first; None if there is none, or none was logged. ``turn`` says whether it was replaced, or
+    read first; None if there is none, or none was logged. ``turn`` is whether it was replaced, or
     given instead of another one."""
 
     request_id: str

@@ -204,7 +204,7 @@ async def migrate(engine: AsyncEngine) -> None:
     """
     with explained(engine):
         if engine.dialect.name == "sqlite":
-            await _allow_readers_beside_a_writer(engine)
+            await _allow_readers_during_writes(engine)
         async with engine.connect() as connection:
             await connection.run_sync(_upgrade)
             await connection.commit()
@@ -234,7 +234,7 @@ def _unusable(engine: AsyncEngine, error: Exception) -> ConfigurationError:
     return ConfigurationError(SETTING, given, f"a database that opens ({reason})")
 
 
-async def _allow_readers_beside_a_writer(engine: AsyncEngine) -> None:
+async def _allow_readers_during_writes(engine: AsyncEngine) -> None:
     """Switch the file to WAL, which persists. SQLite refuses the change at once, without its busy
     timeout, while another worker makes the same change."""
     deadline = time.monotonic() + BUSY_MILLISECONDS / 1000

@@ -101,20 +101,20 @@ async def _judged(
 ) -> list[Settled | Labelled]:
     """Read calls and labels, each with the earlier labels on its call."""
     ended: Sequence[Row[Any]] = ()
-    said: Sequence[Row[Any]] = ()
+    label_rows: Sequence[Row[Any]] = ()
     if CallRecord in kinds:
         ended = (await connection.execute(_settled_query(after, upto))).all()
     if LabelRecord in kinds:
-        said = (await connection.execute(_label_query(after, upto))).all()
-    if not ended and not said:
+        label_rows = (await connection.execute(_label_query(after, upto))).all()
+    if not ended and not label_rows:
         return []
     standing = await StandingLabels.read(connection, after, upto)
     courses = Courses()
-    if said or len(standing):
+    if label_rows or len(standing):
         courses = await Courses.read(connection, after, upto)
-    labelled = {row.position for row in said}
+    labelled = {row.position for row in label_rows}
     entries: list[Settled | Labelled] = []
-    for row in sorted((*ended, *said), key=lambda row: row.position):
+    for row in sorted((*ended, *label_rows), key=lambda row: row.position):
         earlier = standing.of(row.call_id)
         if row.position in labelled:
             entries.append(_labelled(row, earlier, courses.shares(row)))

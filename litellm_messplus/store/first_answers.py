@@ -1,8 +1,8 @@
 """The answer that came before another one to the same request: what it looked like.
 
-A model that is asked after an answer was read, or unseen by the user, answers a prompt of which one
-more thing is known: how another model answered it. Two joins along the primary key of calls read
-it with the entries; the requests that this process wrote have it in memory.
+A model called after an answer was read, or unseen by the user, answers a prompt of which one more
+thing is known: how another model answered it. Two joins along the primary key of calls read it with
+the entries; the requests that this process wrote have it in memory.
 """
 
 from typing import Any, NamedTuple

@@ -199,8 +199,8 @@ async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVer
         rows = (await connection.execute(query)).all()
         if not rows:
             return CallVerdicts(0)
-        said = select(labels.c.comment).where(*of_call).order_by(newest).limit(1)
-        comment = (await connection.execute(said)).scalar_one()
+        newest_comment = select(labels.c.comment).where(*of_call).order_by(newest).limit(1)
+        comment = (await connection.execute(newest_comment)).scalar_one()
     counting = next((row for row in rows if row.weight > 0.0), None)
     return CallVerdicts(
         given=len(rows),

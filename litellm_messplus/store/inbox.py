@@ -2,7 +2,7 @@
 
 A worker inserts a batch as one row of bytes: no place in the log, no lock that others wait for. The
 learner deletes the rows in the transaction that appends their records, so each is in the inbox or
-in the log, never in both and never in neither, whoever is killed.
+in the log, never in both and never in neither, whichever process is killed.
 """
 
 import marshal

@@ -35,14 +35,14 @@ async def agreements(
 ) -> dict[tuple[str, str], Agreement]:
     """Read the agreements by zoo and judge (the model group), over the newest ``window`` calls of
     each among the newest ``LOOKED_AT`` gradings; pairs without such calls are omitted."""
-    judged, said = LABELS.alias("judged"), LABELS.alias("said")
+    judged, rated = LABELS.alias("judged"), LABELS.alias("rated")
     graded = _newest(LOOKED_AT, gradings.c.status == "graded")
     each = (requests.c.zoo, graded.c.judge)
     pairs = (
         select(
             *each,
             (judged.c.value >= SATISFIED).label("judge_satisfied"),
-            (said.c.value >= SATISFIED).label("user_satisfied"),
+            (rated.c.value >= SATISFIED).label("user_satisfied"),
             func.row_number()
             .over(partition_by=each, order_by=(judged.c.created_at.desc(), judged.c.call_id.desc()))
             .label("place"),
@@ -50,7 +50,7 @@ async def agreements(
         .select_from(graded)
         .join(requests, requests.c.request_id == graded.c.request_id)
         .join(judged, and_(judged.c.request_id == graded.c.request_id, judged.c.kind == "judge"))
-        .join(said, and_(said.c.call_id == judged.c.call_id, said.c.kind == "feedback"))
+        .join(rated, and_(rated.c.call_id == judged.c.call_id, rated.c.kind == "feedback"))
         .subquery()
     )
     yes, user = pairs.c.judge_satisfied, pairs.c.user_satisfied
@@ -205,4 +205,4 @@ async def spent(connection: AsyncConnection, day: date) -> dict[str, Spent]:
         .group_by(requests.c.zoo)
     )
     found = await connection.execute(query)
-    return {zoo: Spent(day, asked, dollars) for zoo, asked, dollars in found}
+    return {zoo: Spent(day, count, dollars) for zoo, count, dollars in found}

@@ -45,21 +45,21 @@ async def activity(engine: AsyncEngine, zoo: str, service_level: str) -> LevelAc
     async with engine.connect() as connection:
         since = await _since(connection)
         found = await connection.execute(_labels_of_keys(since).where(in_level).limit(MOST_KEYS))
-        spoken = {row.key_hash: row for row in found}
-        everybody = select(func.count()).where(requests.c.created_at >= since, in_level)
-        total = (await connection.execute(everybody)).scalar_one()
+        by_key = {row.key_hash: row for row in found}
+        of_all = select(func.count()).where(requests.c.created_at >= since, in_level)
+        total = (await connection.execute(of_all)).scalar_one()
         judged = (await connection.execute(_judges(since).where(in_level))).one()
-        asked = await _requests_of(connection, since, list(spoken))
+        counts = await _requests_of(connection, since, list(by_key))
     return LevelActivity(
         requests=total,
         judges=Tally(*judged),
         keys={
             key: KeyActivity(
-                requests=asked.get((zoo, service_level, key), 0),
+                requests=counts.get((zoo, service_level, key), 0),
                 labels=Tally(row.weight, row.satisfied),
                 faults=row.faults,
             )
-            for key, row in spoken.items()
+            for key, row in by_key.items()
         },
     )
 
@@ -68,12 +68,12 @@ async def heaviest_keys(connection: AsyncConnection, most: int) -> list[KeyStatu
     """Read the keys with the most labels in the last day, counting or not."""
     since = await _since(connection)
     rows = (await connection.execute(_labels_of_keys(since).limit(most))).all()
-    asked = await _requests_of(connection, since, [row.key_hash for row in rows])
+    counts = await _requests_of(connection, since, [row.key_hash for row in rows])
     return [
         taken(
             KeyStatus,
             row,
-            requests=asked.get((row.zoo, row.service_level, row.key_hash), 0),
+            requests=counts.get((row.zoo, row.service_level, row.key_hash), 0),
             unsatisfied=1.0 - row.total / row.counting if row.counting else None,
         )
         for row in rows
@@ -100,8 +100,8 @@ async def _requests_of(
     """Count the requests of each of these keys, by zoo and service level."""
     each = (_plain(requests.c.zoo), _plain(requests.c.service_level), requests.c.key_hash)
     named = requests.c.key_hash.in_([key for key in keys if key is not None])
-    asked = or_(named, requests.c.key_hash.is_(None)) if None in keys else named
-    query = select(*each, func.count()).where(requests.c.created_at >= since, asked)
+    in_keys = or_(named, requests.c.key_hash.is_(None)) if None in keys else named
+    query = select(*each, func.count()).where(requests.c.created_at >= since, in_keys)
     found = await connection.execute(query.group_by(*each))
     return {(row[0], row[1], row[2]): row[3] for row in found}
 

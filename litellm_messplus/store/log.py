@@ -130,26 +130,26 @@ async def _refuse_pruned(
     the same lock as the head, so a record is either refused or kept, never lost."""
     new = {record.request_id for record in records if isinstance(record, RequestRecord)}
     of_no_request = LessonRecord | CandidateRecord
-    told = {each.request_id for each in records if not isinstance(each, of_no_request)} - new
-    if not told:
+    named = {each.request_id for each in records if not isinstance(each, of_no_request)} - new
+    if not named:
         return
     query = select(requests.c.request_id).where(
-        requests.c.request_id.in_(told), requests.c.position > start
+        requests.c.request_id.in_(named), requests.c.position > start
     )
-    gone = told.difference((await connection.execute(query)).scalars())
+    gone = named.difference((await connection.execute(query)).scalars())
     if gone:
         raise RequestGoneError(min(gone))
 
 
 async def advance(connection: AsyncConnection, count: int) -> Ends:
     """Move the head of the log and lock it; the commit notifies the other workers."""
-    told = [notices.notice()] if connection.dialect.name == "postgresql" else []
-    return await _move_head(connection, count, *told)
+    notice = [notices.notice()] if connection.dialect.name == "postgresql" else []
+    return await _move_head(connection, count, *notice)
 
 
-async def _move_head(connection: AsyncConnection, count: int, *told: Any) -> Ends:
+async def _move_head(connection: AsyncConnection, count: int, *notice: Any) -> Ends:
     moved = update(log_head).values(position=log_head.c.position + count)
-    found = await connection.execute(moved.returning(*_ENDS, *told))
+    found = await connection.execute(moved.returning(*_ENDS, *notice))
     return _known(found.one_or_none())
 
 

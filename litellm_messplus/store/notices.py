@@ -29,7 +29,7 @@ LONGEST_RETRY_SECONDS = 30.0
 """Seconds between two attempts to connect: doubled after each failure, up to this."""
 NAMED = {"server_settings": {"application_name": "messplus-notices"}}
 """The connection's name in `pg_stat_activity`."""
-SAY_THE_HEAD = f"SELECT pg_notify('{{channel}}', position::text) FROM {log_head.name}"
+NOTIFY_HEAD = f"SELECT pg_notify('{{channel}}', position::text) FROM {log_head.name}"
 
 
 def notice() -> ColumnElement[Any]:
@@ -43,18 +43,18 @@ class NoNoticeError(Exception):
 
 @dataclass(eq=False, repr=False)
 class LogNotices:
-    """The notices of a database, received on a dedicated connection. ``told`` is called with the
-    number in each, on the log's ``channel`` the position of its end, also after this process's own
-    records; ``lost`` with the error, when notices stop."""
+    """The notices of a database, received on a dedicated connection. ``notified`` is called with
+    the number in each, on the log's ``channel`` the position of its end, also after this process's
+    own records; ``lost`` with the error, when notices stop."""
 
     database: AsyncEngine
-    told: Callable[[int], None]
+    notified: Callable[[int], None]
     lost: Callable[[Exception], None]
     channel: str = CHANNEL
 
     def __post_init__(self) -> None:
         self.is_listening = False
-        self._heard = asyncio.Event()
+        self._received = asyncio.Event()
 
     async def run(self) -> None:
         """Listen until cancelled, reconnecting after each failure."""
@@ -79,7 +79,7 @@ class LogNotices:
         try:
             driver: Any = (await connection.get_raw_connection()).driver_connection
             driver.add_termination_listener(lambda _: ended.set())
-            await driver.add_listener(self.channel, self._hear)
+            await driver.add_listener(self.channel, self._receive)
             while not ended.is_set():
                 await self._check(driver)
                 self.is_listening = True
@@ -93,21 +93,21 @@ class LogNotices:
     async def _check(self, driver: Any) -> None:
         """Have a notice sent, of the log's end, which makes up for those sent before this
         listened."""
-        self._heard.clear()
-        say = SAY_THE_HEAD.format(channel=self.channel)
-        await driver.execute(say, timeout=ANSWER_SECONDS)
+        self._received.clear()
+        statement = NOTIFY_HEAD.format(channel=self.channel)
+        await driver.execute(statement, timeout=ANSWER_SECONDS)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                await self._heard.wait()
+                await self._received.wait()
         except TimeoutError as error:
             raise NoNoticeError(
                 "the database sends no notices (a pooler that shares connections between "
                 "transactions drops them): connect to it directly"
             ) from error
 
-    def _hear(self, connection: Any, process: int, channel: str, said: str) -> None:
-        self._heard.set()
-        self.told(int(said))
+    def _receive(self, connection: Any, process: int, channel: str, payload: str) -> None:
+        self._received.set()
+        self.notified(int(payload))
 
 
 # When to read the log.
@@ -134,13 +134,13 @@ class Following:
         self._tasks = Tasks()
         self._notices: LogNotices | None = None
         if database.dialect.name == "postgresql":
-            self._notices = LogNotices(database, self._told, self._lost)
+            self._notices = LogNotices(database, self._notified, self._lost)
 
     @property
     def seconds(self) -> float:
         """The seconds to wait before reading without a notice."""
-        is_told = self._notices is not None and self._notices.is_listening
-        return SELDOM_SECONDS if is_told else FOLLOW_SECONDS
+        is_notified = self._notices is not None and self._notices.is_listening
+        return SELDOM_SECONDS if is_notified else FOLLOW_SECONDS
 
     def start(self) -> None:
         """Start listening, in the running event loop."""
@@ -157,7 +157,7 @@ class Following:
         """Let some time pass before the next reading, however many notices arrive."""
         self._may_look_at = asyncio.get_running_loop().time() + GAP_SECONDS
 
-    def _told(self, position: int) -> None:
+    def _notified(self, position: int) -> None:
         self.upto = max(self.upto, position)
         if self._timer is None:
             loop = asyncio.get_running_loop()

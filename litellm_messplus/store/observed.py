@@ -81,15 +81,15 @@ class ObservedLog:
         return sorted(found, key=lambda row: int(row.position))
 
     def _query(self, stream: str, most: int, *conditions: ColumnElement[bool]) -> Select[Any]:
-        asked = requests.c
-        is_own = (asked.zoo == self._zoo) & (asked.service_level == stream)
-        last = select(func.max(asked.t)).where(is_own).scalar_subquery()
-        decided = (asked[name] for name in (*DECIDED, "conversation_draw"))
+        of = requests.c
+        is_own = (of.zoo == self._zoo) & (of.service_level == stream)
+        last = select(func.max(of.t)).where(is_own).scalar_subquery()
+        decided = (of[name] for name in (*DECIDED, "conversation_draw"))
         return (
-            select(outcomes, asked.t.label("number"), asked.created_at, asked.key_hash, *decided)
-            .join(requests, asked.request_id == outcomes.c.request_id)
-            .where(is_own, asked.t > last - FARTHEST, *conditions)
-            .order_by(asked.t.desc())
+            select(outcomes, of.t.label("number"), of.created_at, of.key_hash, *decided)
+            .join(requests, of.request_id == outcomes.c.request_id)
+            .where(is_own, of.t > last - FARTHEST, *conditions)
+            .order_by(of.t.desc())
             .limit(most)
         )
 
@@ -119,7 +119,7 @@ def _aside(row: Row[Any], called: Sequence[Row[Any]]) -> DecidedAside:
         is_seen=row.chosen == choice,
         satisfaction=None if call is None else call.satisfaction,
         cost=None if call is None else call.cost,
-        beside=max(row.would_cost - expected, 0.0),
+        extra_cost=max(row.would_cost - expected, 0.0),
         alpha=row.alpha,
         costs=row.estimated_cost,
         rates=row.estimated_satisfaction,

@@ -133,7 +133,7 @@ def _refuse_unmigrated(found: str | None, shown: str) -> None:
 # statements together.
 
 LONGEST_SECONDS = 30.0
-ASKED_EVERY = 10_000
+CHECKED_EVERY = 10_000
 """SQLite instructions between two checks of the clock: well below a millisecond."""
 QUERY_CANCELED = "57014"
 """Postgres's SQLSTATE of a statement that took too long."""
@@ -191,7 +191,7 @@ async def _limit(connection: AsyncConnection, seconds: float | None) -> None:
         await raw.set_progress_handler(None, 0)
         return
     deadline = time.monotonic() + seconds
-    await raw.set_progress_handler(lambda: time.monotonic() > deadline, ASKED_EVERY)
+    await raw.set_progress_handler(lambda: time.monotonic() > deadline, CHECKED_EVERY)
 
 
 def _was_ended(error: DBAPIError) -> bool:

@@ -155,14 +155,14 @@ def _note(connection: Connection, now: str | None) -> None:
 
 SHOWN = 3
 """The most differences that a message names."""
-SAID = {"add": "it lacks the", "remove": "it has an unknown", "modify": "it has another"}
+TEXTS = {"add": "it lacks the", "remove": "it has an unknown", "modify": "it has another"}
 
 
 def differences(connection: Connection) -> list[str]:
     """List the tables, columns and indexes in which the database differs from the code. Tables
     unknown to the code belong to another program."""
     context = MigrationContext.configure(connection, opts={"include_name": _is_own})
-    return [_said(change) for change in _flat(compare_metadata(context, metadata))]
+    return [_text(change) for change in _flat(compare_metadata(context, metadata))]
 
 
 def _is_own(name: str | None, kind: str, parents: Any) -> bool:
@@ -178,7 +178,7 @@ def _flat(changes: list[Any]) -> Iterator[tuple[Any, ...]]:
             yield change
 
 
-def _said(change: tuple[Any, ...]) -> str:
+def _text(change: tuple[Any, ...]) -> str:
     verb, _, what = change[0].partition("_")
     if what == "column":
         name = f"{change[2]}.{change[3].name}"
@@ -186,4 +186,4 @@ def _said(change: tuple[Any, ...]) -> str:
         name = f"of {change[2]}.{change[3]}"
     else:
         name = change[1].name
-    return f"{SAID[verb]} {what} {name}"
+    return f"{TEXTS[verb]} {what} {name}"

@@ -146,7 +146,7 @@ class Courses:
 
 def _turns_query(after: int, upto: int) -> Select[Any]:
     """Query the turns of conversations whose first request has a label or a call in the page."""
-    said, ended = (
+    labelled, ended = (
         select(table.c.request_id).where(table.c.position > after, table.c.position <= upto)
         for table in (labels, calls)
     )
@@ -163,7 +163,7 @@ def _turns_query(after: int, upto: int) -> Select[Any]:
         .outerjoin(calls, served)
         .where(
             requests.c.counted_with.is_not(None),  # so that the partial index is used
-            requests.c.counted_with.in_(said.union(ended)),
+            requests.c.counted_with.in_(labelled.union(ended)),
             requests.c.position <= upto,
         )
         .order_by(requests.c.position)

@@ -38,8 +38,8 @@ FEWEST = 10
 class DecidedAside:
     """One request that was decided in shadow. ``is_seen`` if the choice is the model that served
     anyway. ``satisfaction`` and ``cost`` are those of the choice's answer, None if unknown;
-    ``expected_cost`` is of that answer, and ``beside`` of the calls that the router would have made
-    in addition. Requests of one ``conversation`` are not independent.
+    ``expected_cost`` is of that answer, and ``extra_cost`` of the calls that the router would have
+    made in addition. Requests of one ``conversation`` are not independent.
 
     ``largest`` is the cost of the largest alone, None if unknown. ``alpha`` is the promised share,
     ``costs`` and ``rates`` are the expectations of each candidate, and ``judged`` are the
@@ -52,7 +52,7 @@ class DecidedAside:
     is_seen: bool
     satisfaction: float | None = None
     cost: float | None = None
-    beside: float = 0.0
+    extra_cost: float = 0.0
     alpha: float = 0.0
     costs: Mapping[str, float] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class DecidedAside:
     @property
     def whole_cost(self) -> float | None:
         """The cost of the choice's answer and of the calls in addition to it."""
-        return None if self.cost is None else self.cost + self.beside
+        return None if self.cost is None else self.cost + self.extra_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class Mixes:
         ends it does not change."""
         if not self.rates:
             return 0.0
-        asked: Sequence[float] = np.interp([alpha, alpha + more], self.rates, self.costs).tolist()
-        return asked[1] - asked[0]
+        found: Sequence[float] = np.interp([alpha, alpha + more], self.rates, self.costs).tolist()
+        return found[1] - found[0]
 
 
 def _matrix(expected: Sequence[Mapping[str, float]], names: Sequence[str], absent: float) -> Matrix:
@@ -183,7 +183,7 @@ def forecast(aside: Sequence[DecidedAside], upcoming: int | None = None) -> Fore
     to_come = len(aside) if upcoming is None else upcoming
     rates = _corrected([(each, each.predicted, each.satisfaction) for each in aside])
     costs = _corrected(
-        [(each, each.expected_cost + each.beside, each.whole_cost) for each in aside]
+        [(each, each.expected_cost + each.extra_cost, each.whole_cost) for each in aside]
     )
     mixes = _mixes(aside)
     cost = None if costs is None else _of_costs(aside, costs, rates, mixes, to_come)

@@ -254,7 +254,7 @@ def test_a_reading_that_takes_too_long_is_given_up(
 ) -> None:
     """The statement has a bound: what it may take, where the labels have none."""
     monkeypatch.setattr("litellm_messplus.certificate.claim.LONGEST_SECONDS", 0.0)
-    monkeypatch.setattr("litellm_messplus.store.reading.ASKED_EVERY", 1)
+    monkeypatch.setattr("litellm_messplus.store.reading.CHECKED_EVERY", 1)
 
     _, text = run(ZOO, "--database", str(database))
     assert "was given up" in text

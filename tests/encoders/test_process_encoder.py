@@ -171,7 +171,7 @@ def test_an_error_of_the_encoder_is_told_with_its_place_and_ends_nothing(
 
 
 @pytest.mark.usefixtures("short_rests")
-@pytest.mark.parametrize(("end", "said"), [("kill", "-9"), ("end", "3"), ("hang", "said nothing")])
+@pytest.mark.parametrize(("end", "said"), [("kill", "-9"), ("end", "3"), ("hang", "sent nothing")])
 def test_a_process_that_ends_or_hangs_is_ended_and_replaced(
     end: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from tests.support.learning import Clock
 from tests.support.postgres import Postgres
 
 
-def beside(database: AsyncEngine) -> Path:
+def published(database: AsyncEngine) -> Path:
     return Path(f"{database.url.database}-state")
 
 
@@ -38,7 +38,7 @@ async def test_a_state_is_read_once_until_there_is_a_sign_of_life(either: AsyncE
 def timed(database: AsyncEngine, clock: Clock) -> Outlet:
     if database.dialect.name == "postgresql":
         return RowOutlet(database, clock)
-    return FileOutlet(beside(database), clock)
+    return FileOutlet(published(database), clock)
 
 
 async def test_the_silence_is_measured_on_the_readers_clock(either: AsyncEngine) -> None:
@@ -63,7 +63,7 @@ async def test_a_deleted_file_is_noticed_at_the_next_sign_and_read_again(
     here, there = outlet_of(database), outlet_of(database)
     await here.publish(b"one", 1)
     assert await there.newer() == b"one"
-    beside(database).unlink()
+    published(database).unlink()
     assert await there.newer() is None
     assert not await here.sign(1)
     await here.publish(b"one", 1)

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import backlog
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.learning import spool as module
-from litellm_messplus.learning.lease import beside
+from litellm_messplus.learning.lease import adjacent_path
 from litellm_messplus.learning.outlet import SUFFIX, FileOutlet, outlet_of
 from litellm_messplus.runtime.errors import UnloggedRequestError
 from litellm_messplus.store import inbox, log
@@ -325,7 +325,7 @@ async def raising(*arguments: Any) -> None:
 
 async def test_the_age_of_a_state_is_that_of_the_last_sign_of_life(database: AsyncEngine) -> None:
     clock = Clock()
-    outlet = FileOutlet(beside(database, SUFFIX), clock)
+    outlet = FileOutlet(adjacent_path(database, SUFFIX), clock)
     worker = Worker(database, outlet=outlet, clock=clock)
     clock.now += 4.0
     assert worker.spool.state_seconds == 4.0  # none yet

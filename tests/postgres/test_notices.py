@@ -198,7 +198,7 @@ async def test_the_clock_looks_while_nothing_is_heard(
     database: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As behind a pooler that gives each transaction another connection."""
-    monkeypatch.setattr(notices, "SAY_THE_HEAD", "SELECT 1")
+    monkeypatch.setattr(notices, "NOTIFY_HEAD", "SELECT 1")
     monkeypatch.setattr(notices, "ANSWER_SECONDS", 0.1)
     monkeypatch.setattr(notices, "FOLLOW_SECONDS", 0.05)
     worker = Worker(create_engine(database_url))

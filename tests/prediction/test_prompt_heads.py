@@ -219,10 +219,10 @@ def test_what_was_saved_goes_on_to_the_bit(labels: int) -> None:
 
 def charged(trust: Trust, times: int, label: float, *heads: int) -> Trust:
     """The heads that are named say 2, and the label comes so many times."""
-    says = np.zeros(trust.scales.shape[1])
-    says[list(heads) or slice(None)] = 2.0
+    added = np.zeros(trust.scales.shape[1])
+    added[list(heads) or slice(None)] = 2.0
     for _ in range(times):
-        trust.charge(0.0, says, Label(label))
+        trust.charge(0.0, added, Label(label))
     return trust
 
 

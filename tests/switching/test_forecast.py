@@ -29,7 +29,7 @@ def asides(
                 is_seen=is_seen,
                 satisfaction=value if is_called else None,
                 cost=random.choice([1.0, 3.0]) if is_called else None,
-                beside=0.5,
+                extra_cost=0.5,
             )
         ] * alike
     return found
