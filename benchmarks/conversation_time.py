@@ -47,10 +47,10 @@ def milliseconds(lines: Lines, characters: int, turns: int) -> list[float]:
     """Measure the CPU time of each look-up of a request that extends a line."""
     found = []
     for number in range(TIMES):
-        asked = prompt(characters, turns - 1, number)
-        lines.find(LineRequest(f"before {number}", "zoo", "key", asked), 0.0)
+        conversation = prompt(characters, turns - 1, number)
+        lines.find(LineRequest(f"before {number}", "zoo", "key", conversation), 0.0)
         more = (Turn("assistant", "an answer"), Turn("tool", "a result"))
-        grown = Conversation((*asked.turns, *more), tools=asked.tools)
+        grown = Conversation((*conversation.turns, *more), tools=conversation.tools)
         request = LineRequest(f"now {number}", "zoo", "key", grown)
         started = time.thread_time()
         place = lines.find(request, 0.0)

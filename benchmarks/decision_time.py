@@ -75,7 +75,7 @@ LOOP = 10
 """Measured requests per loop."""
 
 
-def asked(number: int, characters: int) -> list[dict[str, Any]]:
+def messages_of(number: int, characters: int) -> list[dict[str, Any]]:
     """Write the prompt of a request: a question, or the next step of an agent's tool loop."""
     if characters == 0:
         return [{"role": "user", "content": f"{PROMPT} {number}"}]
@@ -97,15 +97,15 @@ def teach(engine: Engine, lessons: int) -> None:
     models, encoder = engine.zoo.candidates, HashedNgrams()
     for number in range(lessons):
         length, place = 1 + number * 7 % 40, number % len(models)
-        asked = Conversation.of_text("sort " + "17 " * length)
-        features = encoder.encode([encoder.read(asked)])[0]
+        conversation = Conversation.of_text("sort " + "17 " * length)
+        features = encoder.encode([encoder.read(conversation)])[0]
         example = Example(
             f"taught-{number}",
             engine.encoder.name,
             features,
             models[place],
             False,
-            read_surface(asked),
+            read_surface(conversation),
         )
         value = float(length < 40 * (place + 1) / len(models))
         lesson = f"taught-{number}.0"
@@ -154,7 +154,7 @@ async def measure(
     startup.freeze_startup_objects()  # as at the proxy's start
     milliseconds = []
     for number in range(REQUESTS):
-        messages, arguments = asked(number, characters), arguments_of_a_request()
+        messages, arguments = messages_of(number, characters), arguments_of_a_request()
         started = time.perf_counter()
         await plugin.async_filter_deployments("zoo", config["model_list"], messages, arguments)
         milliseconds.append((time.perf_counter() - started) * 1000)

@@ -101,7 +101,7 @@ class Watched(Run):
 
 
 def dated(recording: Recording, models: Sequence[str], seed: int) -> Recording:
-    """Take two models' answers, in an order of the seed's, beside those of the third model."""
+    """Take two models' answers, in an order of the seed's, next to those of the third model."""
     random = np.random.default_rng([seed, *map(ord, models[0][-4:])])
     places = [recording.models.index(name) for name in models]
     third = (random.random(len(recording)) < THIRD).astype(np.float64)

@@ -89,8 +89,8 @@ class Held:
         }
 
 
-def _is_inside(told: Range | None, value: float | None) -> bool:
-    return told is not None and value is not None and told.holds(value)
+def _is_inside(interval: Range | None, value: float | None) -> bool:
+    return interval is not None and value is not None and interval.holds(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +111,14 @@ class WatchReport:
     def satisfaction_width(self) -> float | None:
         """The width of the satisfaction's interval in points, the mean over the runs that have
         one."""
-        found = [told for each in self.runs if (told := each.forecast.satisfaction) is not None]
-        return fmean(100.0 * (told.high - told.low) for told in found) if found else None
+        found = [one for each in self.runs if (one := each.forecast.satisfaction) is not None]
+        return fmean(100.0 * (each.high - each.low) for each in found) if found else None
 
     @property
     def cost_width(self) -> float | None:
         """The width of the cost's interval, as a share of the estimate."""
-        found = [told for each in self.runs if (told := each.forecast.cost) is not None]
-        shares = [(told.high - told.low) / told.estimate for told in found if told.estimate > 0.0]
+        found = [one for each in self.runs if (one := each.forecast.cost) is not None]
+        shares = [(each.high - each.low) / each.estimate for each in found if each.estimate > 0.0]
         return fmean(shares) if shares else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class WatchedExperiment(Experiment):
             self.stress.delay,
         )
         outcome = run.go()
-        return Held(run.told, happened(outcome, self.watch.requests))
+        return Held(run.forecast, happened(outcome, self.watch.requests))
 
 
 def table(report: WatchReport) -> Table:
@@ -204,22 +204,22 @@ def table(report: WatchReport) -> Table:
         shown.add_column(column, justify="right", no_wrap=True)
     shown.add_column("")
     for seed, each in enumerate(report.runs):
-        told, came = each.forecast, each.happened
+        forecast, came = each.forecast, each.happened
         shown.add_row(
             str(seed),
-            _shown(told.satisfaction, lambda value: f"{value:.1%}"),
+            _shown(forecast.satisfaction, lambda value: f"{value:.1%}"),
             f"{came.satisfaction:.1%}",
-            _shown(told.cost, lambda value: f"{value * factor:.4g}"),
+            _shown(forecast.cost, lambda value: f"{value * factor:.4g}"),
             f"{(came.cost or 0.0) * factor:.4g}",
             "inside" if each.is_inside else "[bold]outside[/bold]",
         )
     return shown
 
 
-def _shown(told: Range | None, words: Callable[[float], str]) -> str:
-    if told is None:
+def _shown(interval: Range | None, words: Callable[[float], str]) -> str:
+    if interval is None:
         return "not known"
-    return f"{words(told.estimate)} ({words(told.low)} to {words(told.high)})"
+    return f"{words(interval.estimate)} ({words(interval.low)} to {words(interval.high)})"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -20,7 +20,13 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.decision_time import answered, arguments_of_a_request, asked, begun, configuration
+from benchmarks.decision_time import (
+    answered,
+    arguments_of_a_request,
+    begun,
+    configuration,
+    messages_of,
+)
 from litellm_messplus.serving import startup
 from litellm_messplus.serving.plugin import MessplusPlugin
 
@@ -51,7 +57,7 @@ async def differences(folder: Path, characters: int, rounds: int) -> tuple[list[
     startup.freeze_startup_objects()  # as at the proxy's start
     more, without = [], []
     for number in range(rounds):
-        messages = asked(number, characters)
+        messages = messages_of(number, characters)
         pairs = plugins if number % 2 else plugins[::-1]
         taken = {
             id(plugin): await decided(plugin, deployments, messages)

@@ -293,13 +293,13 @@ def _serve(run: tuple[Case, int, int]) -> Outcome:
 def compare(case: Case, found: Sequence[Outcome], base: Sequence[Outcome]) -> dict[str, Any]:
     """Compare a hostile case with honest keys by seed; of an honest one, give the counted share."""
     mean_found, mean_base = Outcome.mean(found), Outcome.mean(base)
-    told = {"case": case.name, "hostile": case.hostile, "honest_counted": mean_found.counted}
+    figures = {"case": case.name, "hostile": case.hostile, "honest_counted": mean_found.counted}
     if not case.hostile:
-        return told
+        return figures
     cost = mean_found.cost / mean_base.cost
     pairs = list(zip(found, base, strict=True))
     return {
-        **told,
+        **figures,
         "moved_points": 100.0 * (mean_found.satisfied - mean_base.satisfied),
         "moved_points_error": _error([100.0 * (a.satisfied - b.satisfied) for a, b in pairs]),
         "cost": cost,

@@ -104,9 +104,9 @@ def _collecting(phase: str, _: dict[str, int]) -> None:
 
 async def _watch() -> None:
     while True:
-        asked = time.perf_counter()
+        looked_at = time.perf_counter()
         await asyncio.sleep(LOOK_SECONDS)
-        LATE.add(time.perf_counter() - asked - LOOK_SECONDS)
+        LATE.add(time.perf_counter() - looked_at - LOOK_SECONDS)
 
 
 def _report() -> None:

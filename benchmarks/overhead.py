@@ -1,4 +1,4 @@
-"""What routing adds to a request at a stated load: latency and CPU, beside LiteLLM's own routers.
+"""What routing adds to a request at a stated load: latency and CPU, next to LiteLLM's own routers.
 
     python -m benchmarks.overhead [--rate 20] [--rounds 6] [--json] [--write]
 
@@ -175,8 +175,8 @@ def main() -> None:
         print("\n".join(table(arms)))
     if given.write:
         count = next(iter(arms.values())).requests
-        said = f"At {given.rate:g} requests a second, {count:,} requests each:"
-        text = "\n".join([said, "", *table(arms)])
+        title = f"At {given.rate:g} requests a second, {count:,} requests each:"
+        text = "\n".join([title, "", *table(arms)])
         page.PAGE.write_text(page.replaced(page.PAGE.read_text("utf-8"), "overhead", text), "utf-8")
 
 

@@ -165,10 +165,10 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     )
     steps = Steps()
     startup.freeze_startup_objects()  # as the proxy does
-    asked = iter(range(BLOCK))
+    numbers = iter(range(BLOCK))
 
     async def feedback() -> None:
-        number = BLOCK - 2 - 2 * next(asked)  # requests without a label
+        number = BLOCK - 2 - 2 * next(numbers)  # requests without a label
         given = Feedback(id=f"{scaled.newest[:-5]}{number:05}", satisfied=True)
         await parts._feedback_desk.accept(given, Caller("key-0", is_admin=True))
 
@@ -190,7 +190,7 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
 
 async def _judge_one_answer(database: AsyncEngine, request_id: str) -> None:
     """Judge one answer through another worker, which the proxy must follow."""
-    said = [
+    verdicts = [
         LabelRecord(
             label_id=new_id(),
             call_id=served_call_id(request_id),
@@ -203,7 +203,7 @@ async def _judge_one_answer(database: AsyncEngine, request_id: str) -> None:
         for number in range(VERDICTS)
     ]
     for start in range(0, VERDICTS, 500):
-        await log.append(database, said[start : start + 500])
+        await log.append(database, verdicts[start : start + 500])
 
 
 async def _questions(database: AsyncEngine) -> dict[str, Any]:

@@ -37,9 +37,9 @@ class Setting(NamedTuple):
     @property
     def row(self) -> str:
         words = self.field.json_schema_extra
-        told: dict[str, Any] = words if isinstance(words, dict) else {}
-        allowed = told.get("allowed") or self._allowed()
-        default = told.get("default_words") or self._default()
+        extra: dict[str, Any] = words if isinstance(words, dict) else {}
+        allowed = extra.get("allowed") or self._allowed()
+        default = extra.get("default_words") or self._default()
         return f"| `{self.key}` | {allowed} | {default} | {self.field.description} |"
 
     def _allowed(self) -> str:

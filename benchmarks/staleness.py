@@ -75,7 +75,7 @@ class StaleRun(Run):
         super().__init__(engine, recording, given)
         self._deciders = deciders
         self._every = every
-        self._asked = np.random.default_rng([seed, 3]).integers(len(deciders), size=len(recording))
+        self._drawn = np.random.default_rng([seed, 3]).integers(len(deciders), size=len(recording))
         self._own: list[list[str]] = [[] for _ in deciders]
         self._published = self._publish()
 
@@ -89,7 +89,7 @@ class StaleRun(Run):
     ) -> Choice:
         if request % self._every == 0:
             self._published = self._publish()
-        place = int(self._asked[request])
+        place = int(self._drawn[request])
         learner, self.engine = self.engine, self._up_to_date(place)
         self._own[place].append(str(request))
         try:
@@ -122,17 +122,17 @@ def figures(
     recording: Recording, encoder: Encoder, given: argparse.Namespace, every: int, seed: int
 ) -> Figures:
     """Replay one seed with a state published every so many requests."""
-    taken, said = session(recording, given.requests, given.feedback, seed)
+    taken, answers = session(recording, given.requests, given.feedback, seed)
     settings = ZooSettings(alpha=given.alpha)
     engine, *deciders = (
         build_engine(recording, settings, encoder, seed) for _ in range(1 + given.deciders)
     )
-    outcome = StaleRun(engine, deciders, taken, said, every, seed).go()
+    outcome = StaleRun(engine, deciders, taken, answers, every, seed).go()
     counted = slice(given.skip, None)
     satisfied, cost = outcome.satisfied[counted], outcome.cost[counted]
     running = satisfied.cumsum() / np.arange(1, len(satisfied) + 1)
     return Figures(
-        float(cost.sum()) / mix_cost(said.truth[counted], taken.cost[counted], given.alpha),
+        float(cost.sum()) / mix_cost(answers.truth[counted], taken.cost[counted], given.alpha),
         float(satisfied.mean()),
         float((given.alpha - running[SETTLED:]).max()),
     )

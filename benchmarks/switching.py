@@ -131,9 +131,9 @@ async def forecast_of(seed: int, sample: float) -> dict[str, Any]:
         database = create_engine(f"sqlite+aiosqlite:///{Path(folder) / 'messplus.db'}")
         await migrate(database)
         zoo = SwitchedZoo(database, seed, sample)
-        told, happened = await zoo.watch(REQUESTS), await zoo.on(REQUESTS)
+        forecast, happened = await zoo.watch(REQUESTS), await zoo.on(REQUESTS)
         await database.dispose()
-    satisfied, cost = told.satisfaction, told.cost
+    satisfied, cost = forecast.satisfaction, forecast.cost
     if satisfied is None or cost is None or happened.satisfaction is None or happened.cost is None:
         return {"seed": seed, "inside": False, "width": 100.0}
     return {
@@ -142,7 +142,7 @@ async def forecast_of(seed: int, sample: float) -> dict[str, Any]:
         "width": 100.0 * (satisfied.high - satisfied.low),
         "satisfaction": [satisfied.low, satisfied.estimate, satisfied.high, happened.satisfaction],
         "cost": [cost.low, cost.estimate, cost.high, happened.cost],
-        "called": told.called,
+        "called": forecast.called,
     }
 
 

@@ -79,9 +79,9 @@ async def measure(name: str, work: Coroutine[Any, Any, Any]) -> float:
 
 
 async def judge(database: AsyncEngine, prefix: str, count: int) -> None:
-    said = [label(value=float(n % 2), label_id=f"{prefix}{n}") for n in range(count)]
+    verdicts = [label(value=float(n % 2), label_id=f"{prefix}{n}") for n in range(count)]
     for start in range(0, count, 500):
-        await log.append(database, said[start : start + 500])
+        await log.append(database, verdicts[start : start + 500])
 
 
 async def main(folder: str) -> int:
@@ -105,8 +105,8 @@ async def main(folder: str) -> int:
             await asyncio.sleep(0.01)
 
     async def more() -> None:
-        said = (label(value=n % 2, label_id=f"more-{n}") for n in range(MORE))
-        await asyncio.gather(*(journal.write_durably(each) for each in said))
+        verdicts = (label(value=n % 2, label_id=f"more-{n}") for n in range(MORE))
+        await asyncio.gather(*(journal.write_durably(each) for each in verdicts))
 
     longest = [
         await measure(f"{FOLLOWED} of another worker's are followed", follow()),

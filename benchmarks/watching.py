@@ -37,7 +37,7 @@ class Aside:
 
 
 class WatchedRun(Run):
-    """One pass over a recording whose first requests are watched. ``told`` is the forecast at the
+    """One pass over a recording whose first requests are watched. ``forecast`` is that of the
     moment of the switch."""
 
     def __init__(
@@ -51,12 +51,12 @@ class WatchedRun(Run):
     ) -> None:
         super().__init__(engine, recording, answers, delay)
         self._seed = seed
-        self.told = forecast(())
+        self.forecast = forecast(())
         self._watch = watch
         name = level_before(self.level.name)
-        self._beside = self.level.model_copy(update={"name": name})
+        self._level_before = self.level.model_copy(update={"name": name})
         self._asides: list[Aside] = []
-        self._heard: set[tuple[int, int]] = set()
+        self._labelled: set[tuple[int, int]] = set()
 
     def _serve(self, request: int) -> bool:
         """Serve a request as before, or, after the switch, as the router chooses."""
@@ -64,20 +64,20 @@ class WatchedRun(Run):
             return self._serve_before(request)
         if request == self._watch.requests:
             self._fold_in(request)
-            self.told = forecast(self._known(), upcoming=len(self.recording) - request)
+            self.forecast = forecast(self._known(), upcoming=len(self.recording) - request)
         return super()._serve(request)
 
     def _serve_before(self, request: int) -> bool:
         """Decide in shadow; for a sampled request, call the choice too, or, if that serves anyway,
         the next best."""
         self._fold_in(request)
-        choice = self._decide(request, self._beside)
+        choice = self._decide(request, self._level_before)
         decision = choice.decision
         served, chosen = self.place[self._watch.before], self.place[decision.chosen]
         others = [self.place[name] for name in decision.ranking if self.place[name] != served]
         draw = uniform(self._seed, "replay/sample", request)
         unseen = others[:1] if draw < self._watch.sample else []
-        self._note_decided(request, self._beside.name, choice, 1 + len(unseen))
+        self._note_decided(request, self._level_before.name, choice, 1 + len(unseen))
         expected = {each.candidate: each for each in choice.situation.estimates}
         own = expected[decision.chosen]
         aside = DecidedAside(
@@ -99,13 +99,13 @@ class WatchedRun(Run):
         """Change a verdict to what the log holds for a request that was served as before."""
         return replace(
             verdict,
-            level=self._beside.name,
+            level=self._level_before.name,
             of_choice=verdict.model == chosen,
             probability=self._watch.sample if is_sampled and not verdict.is_served else None,
         )
 
     def _judge(self, verdict: Verdict) -> None:
-        self._heard.add((verdict.request, verdict.model))
+        self._labelled.add((verdict.request, verdict.model))
         super()._judge(verdict)
 
     def _known(self) -> list[DecidedAside]:
@@ -117,8 +117,8 @@ class WatchedRun(Run):
         models = enumerate(self.recording.models)
         return replace(
             aside.decided,
-            judged=tuple(name for place, name in models if (aside.request, place) in self._heard),
-            satisfaction=float(self.answers.label[at]) if at in self._heard else None,
+            judged=tuple(name for n, name in models if (aside.request, n) in self._labelled),
+            satisfaction=float(self.answers.label[at]) if at in self._labelled else None,
             cost=float(self.recording.cost[at]) if self._calls[at] else None,
         )
 

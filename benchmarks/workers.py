@@ -99,13 +99,13 @@ class Many:
 def served(name: str, number: int, judged: float) -> list[Record]:
     """Make the records of a request with real features, its call, and for some a verdict."""
     words = f"What is {number} plus {number % 97}? Explain each of the {number % 7} steps."
-    asked = Conversation.of_text(words)
+    conversation = Conversation.of_text(words)
     records: list[Record] = [
         request(
             name,
             encoder=ENCODER.name,
-            features=ENCODER.encode([ENCODER.read(asked)])[0],
-            surface=read_surface(asked),
+            features=ENCODER.encode([ENCODER.read(conversation)])[0],
+            surface=read_surface(conversation),
             surface_version=VERSION,
         ),
         served_call(name),
@@ -172,7 +172,7 @@ def follow(url: str, seconds: float) -> None:
 
 
 async def pair(url: str, rate: float, seconds: float) -> Pair:
-    """Measure a worker that serves beside one that follows, and that one alone for the zero."""
+    """Measure a worker that serves next to one that follows, and that one alone for the zero."""
     async with Database(url) as database:
         idle = json.loads(await _following(url, ALONE_SECONDS))["cpu"] / ALONE_SECONDS
         counters = Counters()
@@ -200,8 +200,8 @@ async def _following(url: str, seconds: float) -> bytes:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE
     )
-    said, _ = await process.communicate()
-    return said
+    output, _ = await process.communicate()
+    return output
 
 
 async def many(url: str, workers: int, rate: float, seconds: float, judged: float) -> Many:
@@ -264,13 +264,14 @@ def state_bytes(models: int) -> int:
     zoo = build_zoo({f"model-{number}": Price(0.0, 0.01 * number) for number in range(models)})
     engine = Engine(zoo, ENCODER, 0)
     for number in range(FILLED * models):
-        name, asked = zoo.candidates[number % models], Conversation.of_text(f"what is {number}?")
+        name = zoo.candidates[number % models]
+        conversation = Conversation.of_text(f"what is {number}?")
         seen = example(
             name,
             request_id=str(number),
             encoder=ENCODER.name,
-            features=ENCODER.encode([ENCODER.read(asked)])[0],
-            surface=read_surface(asked),
+            features=ENCODER.encode([ENCODER.read(conversation)])[0],
+            surface=read_surface(conversation),
         )
         engine.apply(decided(request_id=str(number), position=number))
         engine.apply(settled(name, call_id=f"{number}.0", example=seen, seconds=1.0))

@@ -166,14 +166,14 @@ def _another(port: int, option: str) -> SystemExit:
 def _greet(url: str, folder: Path) -> None:
     where = "" if url == DEFAULT_URL else f" --url {url}"
     demo = f".venv/bin/python -m examples.tiny_zoo.demo{where}" if where else "make demo"
-    asked = f"{demo}   (in a second terminal)"
+    trial = f"{demo}   (in a second terminal)"
     if folder.name != DEMO:
-        asked = f"see {folder}/README.md"
+        trial = f"see {folder}/README.md"
     console.print(
         f"\n[bold]The proxy serves [cyan]{folder.name}[/cyan] on {url}[/bold]\n"
         f"  master key  {options.VARIABLE if os.environ.get(options.VARIABLE) else options.FILE}\n"
         "  database    var/messplus.db\n"
-        f"  try it      {asked}\n"
+        f"  try it      {trial}\n"
         f"  page        {url}/messplus/ui\n"
         f"  sign in     .venv/bin/messplus ui{where}   (prints a link to the page)\n"
         "  stop        Ctrl-C\n",

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.agree`: one log with everything in it, every surface asked for every figure
+"""`python -m benchmarks.agree`: one log with everything in it, every surface read for every figure
 that two of them share, and each held against what plain Python finds in the rows."""
 
 import asyncio
@@ -13,17 +13,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.agree import log
-from benchmarks.agree.surfaces import ALL, LAST, Key, Said, surfaces
-from benchmarks.agree.truth import Asked, Figures, figures, read
+from benchmarks.agree.surfaces import ALL, LAST, Key, Reading, surfaces
+from benchmarks.agree.truth import Figures, Request, figures, read
 
 ROUNDING = 1e-9
 
 
-def truth(before: Sequence[Asked], left: Sequence[Asked], now: datetime) -> dict[Key, float | None]:
+def truth(
+    before: Sequence[Request], left: Sequence[Request], now: datetime
+) -> dict[Key, float | None]:
     """Work out every figure; ``before`` are the requests before some were pruned."""
     since, today = (f"{log.midnight(now, days):%Y-%m-%d}" for days in (1, 0))
     found: dict[Key, float | None] = {Key("whole", "", "", "wrong findings"): 0}
-    streams: dict[tuple[str, str], list[Asked]] = defaultdict(list)
+    streams: dict[tuple[str, str], list[Request]] = defaultdict(list)
     for each in before:
         zoo, level = each.row["zoo"], each.row["service_level"]
         streams[zoo, level].append(each)
@@ -31,39 +33,42 @@ def truth(before: Sequence[Asked], left: Sequence[Asked], now: datetime) -> dict
         if not level.endswith(":before"):
             streams[zoo, ALL].append(each)
     kept = {each.row["request_id"] for each in left}
-    for whose, asked in streams.items():
-        newest = [each for each in asked if each.row["request_id"] in kept][-LAST:]
+    for whose, requests in streams.items():
+        newest = [each for each in requests if each.row["request_id"] in kept][-LAST:]
         for scope, some in (
-            *(("whole", asked), ("last", newest)),
-            ("since", [each for each in asked if each.day >= since]),
-            ("today", [each for each in asked if each.day == today]),
+            *(("whole", requests), ("last", newest)),
+            ("since", [each for each in requests if each.day >= since]),
+            ("today", [each for each in requests if each.day == today]),
         ):
-            told = figures(some)
-            told |= _of_certificate(some)
-            if told.get("ended in time or late"):
-                told["late share"] = (told["late"] or 0) / (told["ended in time or late"] or 1)
-            found |= {Key(scope, *whose, name): value for name, value in told.items()}
+            values = figures(some)
+            values |= _of_certificate(some)
+            if values.get("ended in time or late"):
+                ended = values["ended in time or late"] or 1
+                values["late share"] = (values["late"] or 0) / ended
+            found |= {Key(scope, *whose, name): value for name, value in values.items()}
             promise = whose[0], whose[1].removesuffix(":before")
             if promise not in streams:  # which is only watched so far
-                found[Key(scope, *promise, "promised")] = asked[-1].row["alpha"]
+                found[Key(scope, *promise, "promised")] = requests[-1].row["alpha"]
     return found
 
 
-def _of_certificate(asked: Sequence[Asked]) -> Figures:
+def _of_certificate(requests: Sequence[Request]) -> Figures:
     """Count what is claimed, a conversation by its first request, which one answer is enough for;
     and a failure where a label counts it."""
-    answered = {each.row["counted_with"] or each.row["request_id"] for each in asked
+    answered = {each.row["counted_with"] or each.row["request_id"] for each in requests
                 if each.served["failure"] is None}  # fmt: skip
-    own = [each for each in asked if each.row["counted_with"] is None]
+    own = [each for each in requests if each.row["counted_with"] is None]
     failed = [each for each in own if each.row["request_id"] not in answered]
-    among = [each for each in failed if any(x["source"] == "check:failure" for x in each.said)]
+    among = [
+        each for each in failed if any(x["source"] == "check:failure" for x in each.served_labels)
+    ]
     return {"claimed": len(own) - len(failed) + len(among), "not answered": len(failed)}
 
 
-def compare(said: Iterable[Said], known: dict[Key, float | None]) -> dict[str, Any]:
-    """Hold what was said against what is known, of the figures that two surfaces show."""
-    by_figure: dict[str, list[Said]] = defaultdict(list)
-    for each in said:
+def compare(readings: Iterable[Reading], known: dict[Key, float | None]) -> dict[str, Any]:
+    """Hold what was read against what is known, of the figures that two surfaces show."""
+    by_figure: dict[str, list[Reading]] = defaultdict(list)
+    for each in readings:
         by_figure[each.key.figure].append(each)
     shared = {
         name: found
@@ -77,20 +82,20 @@ def compare(said: Iterable[Said], known: dict[Key, float | None]) -> dict[str, A
         for each in found
         if not _agree(each, known.get(each.key))
     ]  # fmt: skip
-    asked = {each.surface for found in shared.values() for each in found}
+    shown_by = {each.surface for found in shared.values() for each in found}
     return {
         "figures": len(shared.keys() - {"wrong findings"}),
-        "surfaces": len(asked),
+        "surfaces": len(shown_by),
         "compared": sum(map(len, shared.values())),
         "disagreements": len(wrong),
         "differing": wrong,
     }
 
 
-def _agree(said: Said, known: float | None) -> bool:
-    if said.value is None or known is None:
-        return not said.value and not known
-    return abs(said.value - known) <= said.within + ROUNDING * max(1.0, abs(known))
+def _agree(reading: Reading, known: float | None) -> bool:
+    if reading.value is None or known is None:
+        return not reading.value and not known
+    return abs(reading.value - known) <= reading.within + ROUNDING * max(1.0, abs(known))
 
 
 def made(path: Path, count: int, now: datetime) -> dict[Key, float | None]:

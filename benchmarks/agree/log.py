@@ -69,10 +69,10 @@ async def write(path: Path, count: int, now: datetime) -> None:
         for start in range(0, len(records), 50):
             await log.append(engine, records[start : start + 50])
         for zoo, mode in (("zoo", Mode.ON), ("other", Mode.CANARY), ("quiet", Mode.WATCH)):
-            told = None if mode is Mode.WATCH else FORECAST
+            forecast = None if mode is Mode.WATCH else FORECAST
             await zoo_modes.append(
                 engine,
-                ModeRow(zoo, 1, mode, 0.33, "litellm", "key", "", midnight(now, 1), "", told),
+                ModeRow(zoo, 1, mode, 0.33, "litellm", "key", "", midnight(now, 1), "", forecast),
             )
     finally:
         await engine.dispose()
@@ -140,7 +140,7 @@ def _failing(group: Group, number: int) -> Iterator[Record]:
 
 
 def _varied(group: Group, zoo: str, number: int) -> Iterator[Record]:
-    """Yield the request first; of a failed one nothing is said but, at `gold`, that it failed."""
+    """Yield the request first; of a failed one, only at `gold` and only the failure is labelled."""
     request = next(each for each in group if isinstance(each, RequestRecord))
     calls = [each for each in group if isinstance(each, CallRecord)]
     served = next(each for each in calls if each.role is CallRole.SERVED)
@@ -158,16 +158,16 @@ def _varied(group: Group, zoo: str, number: int) -> Iterator[Record]:
     yield _before(request, number) if zoo == "other" and number % 3 else request
     failed = served.status is CallStatus.FAILURE
     for record in group:
-        is_said = isinstance(record, LabelRecord) and record.call_id == served.call_id
-        if not isinstance(record, RequestRecord) and not (failed and is_said):
+        is_label = isinstance(record, LabelRecord) and record.call_id == served.call_id
+        if not isinstance(record, RequestRecord) and not (failed and is_label):
             yield record
     if failed and request.service_level == "gold":
-        said = label(request.request_id, 0.0, label_id=f"{request.request_id}-failed")
-        yield replace(said, kind=LabelKind.CHECK, source=FAILED)
+        check = label(request.request_id, 0.0, label_id=f"{request.request_id}-failed")
+        yield replace(check, kind=LabelKind.CHECK, source=FAILED)
     elif not failed and number % 10 == 3:  # equal values: which of the two counts?
         for place, (source, weight) in enumerate((("a", 1.0), ("b", 0.3), ("a", 0.5))):
-            said = label(request.request_id, 0.0, label_id=f"{request.request_id}-tie{place}")
-            yield replace(said, kind=LabelKind.CHECK, source=f"check:{source}", weight=weight)
+            check = label(request.request_id, 0.0, label_id=f"{request.request_id}-tie{place}")
+            yield replace(check, kind=LabelKind.CHECK, source=f"check:{source}", weight=weight)
 
 
 def _before(request: RequestRecord, number: int) -> RequestRecord:
@@ -203,10 +203,10 @@ def _whole(count: int) -> Iterator[Group]:
     for number in range(count // 3):
         first = f"whole{number}"
         for place, name in enumerate((first, f"{first}-1", f"{first}-2")):
-            asked = turn(name, SMALL, first) if place else begun(first)
+            plain = turn(name, SMALL, first) if place else begun(first)
             chosen = LARGE if (number + place) % 5 == 0 else SMALL
             request = with_columns(
-                asked, zoo="whole", policy="adaptive", turn=place + 1, is_exploration=False,
+                plain, zoo="whole", policy="adaptive", turn=place + 1, is_exploration=False,
                 chosen=chosen, hold="warm" if place else None,
             )  # fmt: skip
             group: Group = [request, served_call(name, candidate=chosen, cost=1.0 + place)]

@@ -1,4 +1,4 @@
-"""What each surface says of a log: figures by scope, zoo and stream.
+"""What each surface shows of a log: figures by scope, zoo and stream.
 
 Scopes are the `whole` time, the `last` 500 requests, those `since` the last midnight but one, and
 `today`. A stream is a service level, or all promises of a zoo.
@@ -38,7 +38,7 @@ class Key(NamedTuple):
     figure: str
 
 
-class Said(NamedTuple):
+class Reading(NamedTuple):
     """A figure at a surface; a printed one is right to within half of its last digit."""
 
     surface: str
@@ -126,8 +126,8 @@ CARD = {
 """Rows of the terminal's table, and the numbers in their cells; with `%` a share in percent."""
 
 
-def surfaces(path: Path, now: datetime) -> Iterator[Said]:
-    """Ask them all."""
+def surfaces(path: Path, now: datetime) -> Iterator[Reading]:
+    """Read them all."""
     yield from _status(path)
     yield from _card(path)
     yield from asyncio.run(_metrics(path))
@@ -147,7 +147,7 @@ def _command(*arguments: str) -> str:
 # Status, terminal, metrics.
 
 
-def _status(path: Path) -> Iterator[Said]:
+def _status(path: Path) -> Iterator[Reading]:
     found = json.loads(_command("status", "--json", "--database", str(path)))
     for level in found["levels"]:
         whose = level["zoo"], level["service_level"]
@@ -155,46 +155,46 @@ def _status(path: Path) -> Iterator[Said]:
             for place, name in STATUS.items():
                 part, _, field = place.partition(".")
                 if window[part] is not None:
-                    yield Said("status", Key(scope, *whose, name), window[part][field])
+                    yield Reading("status", Key(scope, *whose, name), window[part][field])
             for source in window["labels"]["sources"]:
                 for field, name in (("labelled", "labels"), ("counting",) * 2, ("rate",) * 2):
                     key = Key(scope, *whose, f"{name} {source['source']}")
-                    yield Said("status", key, source[field])
+                    yield Reading("status", key, source[field])
         if limits := level["limits"]:
             late = limits["latency"]
-            yield Said("status", Key("last", *whose, "late"), late["late"])
-            yield Said("status", Key("last", *whose, "late share"), late["late_share"])
-            yield Said("status", Key("today", *whose, "cost"), limits["budget"]["spent"])
+            yield Reading("status", Key("last", *whose, "late"), late["late"])
+            yield Reading("status", Key("last", *whose, "late share"), late["late_share"])
+            yield Reading("status", Key("today", *whose, "cost"), limits["budget"]["spent"])
     for each in found["label_costs"]:
         of = each["zoo"], "all streams"
-        yield Said("status", Key("whole", *of, "explored cost"), each["unseen"])
-        yield Said("status", Key("whole", *of, "judging cost"), each["judging"])
-        yield Said("status", Key("whole", each["zoo"], ALL, "saved"), each["saved"])
-        yield Said("status", Key("today", *of, "explored cost"), each["unseen_today"])
+        yield Reading("status", Key("whole", *of, "explored cost"), each["unseen"])
+        yield Reading("status", Key("whole", *of, "judging cost"), each["judging"])
+        yield Reading("status", Key("whole", each["zoo"], ALL, "saved"), each["saved"])
+        yield Reading("status", Key("today", *of, "explored cost"), each["unseen_today"])
     for each in found["judges"]:
         for field, name in (("gradings",) * 2, ("graded",) * 2, ("cost", "cost of")):
             key = Key("whole", each["zoo"], "all streams", f"{name} {each['judge']}")
-            yield Said("status", key, each[field])
+            yield Reading("status", key, each[field])
     for each in found["switches"]:
         if each["switched"] and (came := each["switched"]["happened"]):
             for field, name in (
                 *(("requests",) * 2, ("answered", "judged")),
                 *(("satisfaction", "satisfied"), ("cost", "cost per request")),
             ):
-                yield Said("forecast", Key("since", each["zoo"], ALL, name), came[field])
+                yield Reading("forecast", Key("since", each["zoo"], ALL, name), came[field])
 
 
-def _printed(surface: str, key: Key, text: str) -> Said:
+def _printed(surface: str, key: Key, text: str) -> Reading:
     """Take a number as it was printed: to four digits, or to the decimals of a percentage."""
     value = float(text.replace(",", ""))
     if key.figure.endswith(" %"):
         key = key._replace(figure=key.figure.removesuffix(" %"))
-        return Said(surface, key, value / 100.0, 0.00051)
+        return Reading(surface, key, value / 100.0, 0.00051)
     digits = math.floor(math.log10(abs(value))) - 3 if value else -9
-    return Said(surface, key, value, 0.501 * 10.0**digits)
+    return Reading(surface, key, value, 0.501 * 10.0**digits)
 
 
-def _card(path: Path) -> Iterator[Said]:
+def _card(path: Path) -> Iterator[Reading]:
     text = _command("status", "--full", "--database", str(path))
     whose: tuple[str, str] | None = None
     for line in text.splitlines():
@@ -206,15 +206,15 @@ def _card(path: Path) -> Iterator[Said]:
         for scope, cell in (("whole", cells[2]), ("last", cells[3])):
             for name, number in zip(CARD[cells[1]], re.findall(NUMBER, cell), strict=False):
                 yield _printed("terminal", Key(scope, *whose, name), number)
-    told = rf"^(\S+): .*happened: {NUMBER} % satisfied, {NUMBER} a request, {NUMBER} requests"
-    for came in re.finditer(told, text, re.MULTILINE):
+    happened = rf"^(\S+): .*happened: {NUMBER} % satisfied, {NUMBER} a request, {NUMBER} requests"
+    for came in re.finditer(happened, text, re.MULTILINE):
         for name, number in zip(
             ("satisfied %", "cost per request", "requests"), came.groups()[1:], strict=True
         ):
             yield _printed("terminal", Key("since", came[1], ALL, name), number)
 
 
-async def _metrics(path: Path) -> list[Said]:
+async def _metrics(path: Path) -> list[Reading]:
     text = exposition(figures_of(await status_of(str(path)), {}), {}, {})
     found = []
     for name, given, value in re.findall(r"^messplus_(\w+)\{(.*?)\} (\S+)$", text, re.MULTILINE):
@@ -225,14 +225,14 @@ async def _metrics(path: Path) -> list[Said]:
             figure = GAUGES[name].format(of.get("source", of.get("judge")))
             every = ALL if figure == "saved" else "all streams"
             key = Key(scope, of["zoo"], of.get("service_level", every), figure)
-            found.append(Said("metrics", key, float(value)))
+            found.append(Reading("metrics", key, float(value)))
     return found
 
 
 # The page.
 
 
-async def _page(path: Path, now: datetime) -> list[Said]:
+async def _page(path: Path, now: datetime) -> list[Reading]:
     async def share(_: object, read: Callable[[], Any]) -> Any:
         return await read()
 
@@ -241,7 +241,7 @@ async def _page(path: Path, now: datetime) -> list[Said]:
 
     engine = create_engine(f"sqlite+aiosqlite:///{path}")
     data = PageData(engine, status, share)
-    found: list[Said] = []
+    found: list[Reading] = []
     with sqlite3.connect(path) as connection:
         streams = connection.execute("SELECT DISTINCT zoo, service_level FROM requests").fetchall()
     try:
@@ -255,7 +255,7 @@ async def _page(path: Path, now: datetime) -> list[Said]:
                 ("page newest", "last", newest),
             ):
                 for name, value in _points(some):
-                    found.append(Said(surface, Key(scope, zoo, level, name), value))
+                    found.append(Reading(surface, Key(scope, zoo, level, name), value))
             rows: list[Any] = []
             before = None
             while len(rows) < LAST:
@@ -265,7 +265,7 @@ async def _page(path: Path, now: datetime) -> list[Said]:
                 if (before := listed["before"]) is None:
                     break
             for name, value in _listed(rows[:LAST]):
-                found.append(Said("page list", Key("last", zoo, level, name), value))
+                found.append(Reading("page list", Key("last", zoo, level, name), value))
     finally:
         await engine.dispose()
     return found
@@ -324,7 +324,7 @@ SUMS = """
 """
 
 
-def _views(path: Path, now: datetime) -> Iterator[Said]:
+def _views(path: Path, now: datetime) -> Iterator[Reading]:
     since = midnight(now, 1).date()
     newest = (
         "FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY zoo, service_level "
@@ -351,7 +351,7 @@ def _views(path: Path, now: datetime) -> Iterator[Said]:
     )
     each_last = OUTCOMES.replace("SELECT", "SELECT zoo, service_level,", 1)
     each_zoo = OUTCOMES.replace("SELECT", f"SELECT zoo, '{ALL}' AS service_level,", 1)
-    asked = (
+    views = (
         ("request_outcomes", "last", each_last + newest),
         ("request_outcomes", "since", each_zoo + recent),
         ("daily_service_levels", "whole", daily.format("daily_service_levels", "")),
@@ -375,18 +375,18 @@ def _views(path: Path, now: datetime) -> Iterator[Said]:
     )
     with sqlite3.connect(path) as connection:
         connection.row_factory = sqlite3.Row
-        for view, scope, query in asked:
+        for view, scope, query in views:
             for row in connection.execute(query):
-                told = dict(row)
-                whose = told.pop("zoo"), told.pop("service_level")
-                for name, value in told.items():
-                    yield Said(f"SQL {view}", Key(scope, *whose, name), value)
+                values = dict(row)
+                whose = values.pop("zoo"), values.pop("service_level")
+                for name, value in values.items():
+                    yield Reading(f"SQL {view}", Key(scope, *whose, name), value)
 
 
 # Certificate, and verify.
 
 
-async def _certificates(path: Path, now: datetime) -> list[Said]:
+async def _certificates(path: Path, now: datetime) -> list[Reading]:
     found = []
     for zoo in (each for each in ZOOS if each != "quiet"):  # which was only watched
         certificate = await certificate_of(str(path), zoo, midnight(now, 1).date())
@@ -396,8 +396,8 @@ async def _certificates(path: Path, now: datetime) -> list[Said]:
             for scope, claim in (("since", promise.since), ("last", promise.last)):
                 if claim is not None:
                     key = Key(scope, *whose, "claimed")
-                    found.append(Said("certificate", key, claim.requests))
-                    found.append(Said("certificate", key._replace(figure="not answered"),
+                    found.append(Reading("certificate", key, claim.requests))
+                    found.append(Reading("certificate", key._replace(figure="not answered"),
                                       claim.failed))  # fmt: skip
             part = text.split(f"## Service level {promise.service_level}\n")[1]
             number = re.search(rf"of the {NUMBER} \w+ were satisfied", part)
@@ -407,7 +407,7 @@ async def _certificates(path: Path, now: datetime) -> list[Said]:
     return found
 
 
-async def _verified(path: Path) -> list[Said]:
+async def _verified(path: Path) -> list[Reading]:
     report = await verify(str(path), None, None)
     wrong = sum(each.outcome.value == "wrong" for each in report.findings)
-    return [Said("verify", Key("whole", "", "", "wrong findings"), wrong)]
+    return [Reading("verify", Key("whole", "", "", "wrong findings"), wrong)]

@@ -1,6 +1,6 @@
-"""What a log says, told by plain Python over its rows: slow, and independent of the package.
+"""What a log holds, computed by plain Python over its rows: slow, and independent of the package.
 
-Nothing is imported that works figures out: each is said here a second time.
+Nothing is imported that works figures out: each is computed here a second time.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ FAILURES = ("upstream", "no_deployment", "deadline", "client_gone", "refused")
 
 
 @dataclass
-class Asked:
+class Request:
     """One request, with the rows about it, in the order of the log."""
 
     row: Row
@@ -82,7 +82,7 @@ class Asked:
         return None if estimated is None else float(estimated)
 
     @property
-    def said(self) -> list[Row]:
+    def served_labels(self) -> list[Row]:
         """List the labels on the answer that the user saw."""
         return [each for each in self.labels if each["call_id"] == self.served["call_id"]]
 
@@ -91,7 +91,7 @@ class Asked:
         """Find the one that counts: of each source the newest that weighs, of these the strongest
         kind, of these the lowest value, of these the earliest."""
         newest: dict[str, Row] = {}
-        for each in self.said:
+        for each in self.served_labels:
             if each["weight"] > 0:
                 newest[each["source"]] = each
         best: Row | None = None
@@ -102,13 +102,13 @@ class Asked:
         return best
 
 
-def read(path: Path) -> list[Asked]:
+def read(path: Path) -> list[Request]:
     """Read every request of a SQLite database, in the order of the log."""
-    found: dict[str, Asked] = {}
+    found: dict[str, Request] = {}
     with sqlite3.connect(path) as connection:
         connection.row_factory = sqlite3.Row
         for row in connection.execute("SELECT * FROM requests ORDER BY position"):
-            found[row["request_id"]] = Asked(dict(row))
+            found[row["request_id"]] = Request(dict(row))
         for table, order in (
             *(("calls", "position"), ("labels", "position")),
             *(("call_energy", "call_id"), ("gradings", "position")),
@@ -119,38 +119,39 @@ def read(path: Path) -> list[Asked]:
     return list(found.values())
 
 
-def figures(asked: Iterable[Asked]) -> Figures:
+def figures(requests: Iterable[Request]) -> Figures:
     """Work out every figure of some requests; None where nothing is known."""
-    asked = list(asked)
-    answered = [each for each in asked if each.is_answered]
-    explored = [each for each in asked if each.unseen]
-    priced = [each for each in asked if each.served_cost is not None]
+    requests = list(requests)
+    answered = [each for each in requests if each.is_answered]
+    explored = [each for each in requests if each.unseen]
+    priced = [each for each in requests if each.served_cost is not None]
     compared = [each for each in answered if None not in (each.served_cost, each.baseline)]
     baseline = sum(each.baseline or 0.0 for each in compared)
-    unseen = sum(each.unseen_cost + each.judging for each in asked)
+    unseen = sum(each.unseen_cost + each.judging for each in requests)
     paid = sum(each.served_cost or 0.0 for each in compared) + unseen
-    cost = sum(each.cost for each in asked)
-    explored_cost = sum(each.unseen_cost for each in asked)
-    timed = [each for each in asked if each.served["seconds"] is not None]
+    cost = sum(each.cost for each in requests)
+    explored_cost = sum(each.unseen_cost for each in requests)
+    timed = [each for each in requests if each.served["seconds"] is not None]
     joules = [each.row["encode_joules"] for each in timed]
     metered = [each for each in joules if each is not None]
-    calls = [call for each in asked for call in each.calls]
+    calls = [call for each in requests for call in each.calls]
     return {
-        "requests": len(asked),
-        "counted": sum(each.row["counted_with"] is None for each in asked),
+        "requests": len(requests),
+        "counted": sum(each.row["counted_with"] is None for each in requests),
         "answered": len(answered),
-        "failed": len(asked) - len(answered),
+        "failed": len(requests) - len(answered),
         **{
-            f"failed {who}": sum(each.served["failure"] == who for each in asked)
+            f"failed {who}": sum(each.served["failure"] == who for each in requests)
             for who in FAILURES
         },
-        "cached": sum(each.served["is_cache_hit"] for each in asked),
+        "cached": sum(each.served["is_cache_hit"] for each in requests),
         "measured in joules": sum(
-            any(row["call_id"] == each.served["call_id"] for row in each.energy) for each in asked
+            any(row["call_id"] == each.served["call_id"] for row in each.energy)
+            for each in requests
         ),
-        "labelled": sum(bool(each.said) for each in asked),
-        **_judged(asked),
-        **_of_sources(asked),
+        "labelled": sum(bool(each.served_labels) for each in requests),
+        **_judged(requests),
+        **_of_sources(requests),
         "cost": cost,
         "cost per request": _share(sum(each.cost for each in priced), len(priced)),
         "answers without cost": sum(
@@ -161,26 +162,26 @@ def figures(asked: Iterable[Asked]) -> Figures:
         "saved": baseline - paid,
         "saved share": _share(baseline - paid, baseline),
         "explored": len(explored),
-        "explored share": _share(len(explored), len(asked)),
+        "explored share": _share(len(explored), len(requests)),
         "explored cost": explored_cost,
         "explored cost share": _share(explored_cost, cost),
         "late features": sum(each.row["encode_seconds"] is None for each in timed),
         "call seconds": _share(sum(each.served["seconds"] for each in timed), len(timed)),
         "joules of predicting": _share(sum(metered), len(metered)),
-        "queue": _share(sum(each.row["queue"] for each in asked), len(asked)),
+        "queue": _share(sum(each.row["queue"] for each in requests), len(requests)),
         "calls": len(calls),
         "failed calls": sum(call["status"] == "failure" for call in calls),
-        **_late(asked),
-        **_of_gradings(asked),
+        **_late(requests),
+        **_of_gradings(requests),
     }
 
 
-def _judged(asked: list[Asked]) -> Figures:
+def _judged(requests: list[Request]) -> Figures:
     """Weigh each verdict as many requests as its draw makes it stand for."""
-    said = [(each.row["alpha"], each.verdict) for each in asked]
+    verdicts = [(each.row["alpha"], each.verdict) for each in requests]
     known = [
         (alpha, row["value"], row["weight"] / (row["probability"] or 1.0))
-        for alpha, row in said
+        for alpha, row in verdicts
         if row is not None
     ]
     weight = sum(each[2] for each in known)
@@ -189,8 +190,8 @@ def _judged(asked: list[Asked]) -> Figures:
         "satisfied": _share(sum(value * each for _, value, each in known), weight),
         "promised": _share(sum(alpha * each for alpha, _, each in known), weight),
     }
-    if found["promised"] is None and asked:
-        found["promised"] = sum(alpha for alpha, _ in said) / len(asked)
+    if found["promised"] is None and requests:
+        found["promised"] = sum(alpha for alpha, _ in verdicts) / len(requests)
     rate = found["satisfied"]
     if rate is None:
         return {**found, "low": None, "high": None}
@@ -200,35 +201,35 @@ def _judged(asked: list[Asked]) -> Figures:
     return {**found, "low": max(low, 0.0), "high": min(high, 1.0)}
 
 
-def _of_sources(asked: list[Asked]) -> Figures:
+def _of_sources(requests: list[Request]) -> Figures:
     """Count, by source, the requests that it labelled, and those whose verdict is its label."""
     found: dict[str, float | None] = defaultdict(int)
     values: dict[str, list[float]] = defaultdict(list)
-    for each in asked:
-        for source, value in {row["source"]: row["value"] for row in each.said}.items():
+    for each in requests:
+        for source, value in {row["source"]: row["value"] for row in each.served_labels}.items():
             values[source].append(value)
         verdict = each.verdict
-        for source in {row["source"] for row in each.said}:
+        for source in {row["source"] for row in each.served_labels}:
             is_counting = verdict is not None and verdict["source"] == source
             found[f"counting {source}"] = (found[f"counting {source}"] or 0) + is_counting
-    for source, said in values.items():
-        found[f"labels {source}"] = len(said)
-        found[f"rate {source}"] = sum(said) / len(said)
+    for source, given in values.items():
+        found[f"labels {source}"] = len(given)
+        found[f"rate {source}"] = sum(given) / len(given)
     return dict(found)
 
 
-def _late(asked: list[Asked]) -> Figures:
-    """Count the answers that took longer than their limit, and those that tell."""
-    limited = [each for each in asked if each.row["limits"] not in (None, "null")]
-    told = [each.served for each in limited if each.is_answered]
-    told = [call for call in told if call["is_cache_hit"] or call["seconds"] is not None]
-    late = [call for call in told if not call["is_cache_hit"] and call["seconds"] > 0.3]
-    return {"late": len(late), "ended in time or late": len(told)} if limited else {}
+def _late(requests: list[Request]) -> Figures:
+    """Count the answers that took longer than their limit, and those of known time."""
+    limited = [each for each in requests if each.row["limits"] not in (None, "null")]
+    timed = [each.served for each in limited if each.is_answered]
+    timed = [call for call in timed if call["is_cache_hit"] or call["seconds"] is not None]
+    late = [call for call in timed if not call["is_cache_hit"] and call["seconds"] > 0.3]
+    return {"late": len(late), "ended in time or late": len(timed)} if limited else {}
 
 
-def _of_gradings(asked: list[Asked]) -> Figures:
+def _of_gradings(requests: list[Request]) -> Figures:
     found: dict[str, float | None] = {"judging cost": 0.0}
-    for row in (row for each in asked for row in each.gradings):
+    for row in (row for each in requests for row in each.gradings):
         judge, cost = row["judge"], row["cost"] or 0.0
         found["judging cost"] = (found["judging cost"] or 0.0) + cost
         for name, more in (

@@ -4,8 +4,8 @@
     python -m benchmarks.peers FILE... --alpha 0.75
 
 Peers: LiteLLM's own adaptive router (the functions of the installed package), ParetoBandit (the
-package, where it is installed), and the paper's policy; beside them each model alone, the hindsight
-mix and an oracle, which know every label beforehand. All get the same requests in the same orders,
+package, where it is installed), and the paper's policy; and each model alone, the hindsight mix
+and an oracle, which know every label beforehand. All get the same requests in the same orders,
 and the label of each answer that they serve before the next request. What cannot run is named.
 
 A folder has recordings under the names that `MIXED` gives an alpha; those that it lacks are

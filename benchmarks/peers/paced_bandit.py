@@ -1,6 +1,6 @@
 """ParetoBandit (arXiv 2604.00136), the installed package, fed with labels and paced to a spend.
 
-It holds a spend and not a rate, so it is given the one thing that nobody has beforehand: what the
+It holds a spend and not a rate, so it is given the one thing that is unknown beforehand: what the
 hindsight mix spends a request. It reads prompts as it does by default, by 25 principal components
 and a constant, which are fitted here on all prompts of the recording, without any label: on the
 features and surfaces that this project reads, as its own encoder would have to be downloaded. It
@@ -24,7 +24,7 @@ PACKAGE = "pareto_bandit"
 DISTRIBUTION = "paretobandit"
 COMPONENTS = 25
 SURFACE_SCALE = 0.1
-"""The deviation of each number of the surface, beside features of length 1. Of four ways to join
+"""The deviation of each number of the surface, next to features of length 1. Of four ways to join
 them, this was the cheapest for ParetoBandit on tiny, zeroeval_mix and llmdrift."""
 
 Contexts = NDArray[np.float64]

@@ -73,7 +73,7 @@ def wins(rows: Sequence[Row]) -> Iterator[str]:
             for row in others
             if row.kind is Kind.ONLINE and row.d_points > max(own.d_points, 0.0) + MORE_POINTS
         ]
-        said = [
+        lines = [
             *(f"{_named(row)} costs less ({row.over_mix:.2f})" for row in cheaper),
             *(
                 f"{_named(row)} satisfies more ({100.0 * row.satisfaction:.1f} %) "
@@ -81,7 +81,7 @@ def wins(rows: Sequence[Row]) -> Iterator[str]:
                 for row in better
             ),
         ]
-        shown = "; ".join(said) if said else "no peer costs less or satisfies more"
+        shown = "; ".join(lines) if lines else "no peer costs less or satisfies more"
         yield f"- {place}, this project {own.over_mix:.2f}: {shown}."
     online = [row for row in rows if row.kind is Kind.ONLINE and row.cpu_ms is not None]
     own_cpu = {row.recording: row.cpu_ms for row in online if row.peer == OURS}

@@ -57,15 +57,15 @@ def agents(
         task = bar.add_task("", total=seeds * (1 if unit else len(POLICIES)))
         if not unit:
             result = simulate(zoo, assumed, seeds, progress=lambda: bar.advance(task))
-            told, words = result.as_dict(), picture(result)
+            figures, words = result.as_dict(), picture(result)
         else:
             kept = promise(
                 *(zoo, assumed, seeds, alpha, Unit(unit)),
                 count=count,
                 progress=lambda: bar.advance(task),
             )
-            told, words = kept.as_dict(), promise_in_words(kept)
-    print(json.dumps(told) if as_json else words)
+            figures, words = kept.as_dict(), promise_in_words(kept)
+    print(json.dumps(figures) if as_json else words)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def simulate(
     count: int = SESSIONS,
     progress: Callable[[], None] = lambda: None,
 ) -> Result:
-    """Run every policy on the same sessions of every seed; ``progress`` is told of each run."""
+    """Run every policy on the same sessions of every seed; ``progress`` is called after each."""
     outcomes: dict[str, list[Outcome]] = {policy.name: [] for policy in POLICIES}
     targets = []
     for seed in range(seeds):

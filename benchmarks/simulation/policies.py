@@ -90,7 +90,7 @@ POLICIES = (
 
 
 LONGEST = 4_096
-"""Turns of a session that are told apart."""
+"""Turns of a session that are distinguished."""
 
 
 class Server:

@@ -1,6 +1,6 @@
 """Is a promise over sessions kept? Made-up sessions, decided by the router's own engine.
 
-Some sessions are under way at once, each decided at its first turn and held from there. Nobody
+Some sessions are under way at once, each decided at its first turn and held from there. No one
 says a word before a session is over; then its user judges it, once, with the probability that is
 assumed. Where the promise counts requests, the verdict is one on the last request; where it counts
 conversations, on the conversation.

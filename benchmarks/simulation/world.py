@@ -109,7 +109,7 @@ class Assumed:
 @dataclass(frozen=True, slots=True)
 class Session:
     """A session: ``at`` is when each turn is asked, ``seen`` the difficulty that each shows,
-    ``is_user`` where a person spoke: the others are the calls of a tool loop. ``difficulty`` nobody
+    ``is_user`` where a person spoke: the others are the calls of a tool loop. ``difficulty`` no one
     sees."""
 
     at: tuple[float, ...]

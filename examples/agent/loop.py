@@ -34,5 +34,5 @@ def attempt(task: Task, ask: Ask) -> str:
 def _result(call: dict[str, Any], task: Task) -> Message:
     """Run one tool; its message."""
     function = call["function"]
-    said = tools.run(function["name"], function["arguments"], task.prices)
-    return {"role": "tool", "tool_call_id": call["id"], "content": said}
+    result = tools.run(function["name"], function["arguments"], task.prices)
+    return {"role": "tool", "tool_call_id": call["id"], "content": result}

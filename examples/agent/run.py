@@ -24,7 +24,7 @@ ZOOS = ("agent-tasks", "agent-held", "agent-unheld")
 
 
 def compare(url: str, key: str, tasks: Sequence[Task]) -> list[Report]:
-    """Work on every task with all zoos, one after the other, and add up what each came to.
+    """Work on every task with all zoos, one after the other, and add up the result of each.
 
     Raises SystemExit where no proxy answers, or where it or the plugin refuses.
     """

@@ -1,7 +1,7 @@
 """Questions about a shop that an agent answers with two to four calls of its tools.
 
 A question such as ``cost of 3 figs and 4 pears?`` has one right answer, by the prices of a shop
-that is drawn for it alone: nobody can know them without asking. Each kind of goods takes one call
+that is drawn for it alone: no one can know them without asking. Each kind of goods takes one call
 for its price, and the sum takes one more.
 
 Training and evaluation share no question: which belong to the held-out fifth is decided as in the
@@ -37,8 +37,8 @@ class Task:
     def question(self) -> str:
         """The words of the user."""
         listed = " and ".join(f"{quantity} {goods}" for goods, quantity in self.wanted.items())
-        asked = "cost of" if self.paid is None else f"change from {self.paid} for"
-        return f"{asked} {listed}?"
+        amount = "cost of" if self.paid is None else f"change from {self.paid} for"
+        return f"{amount} {listed}?"
 
     @property
     def expression(self) -> str:
@@ -87,5 +87,5 @@ def _task(source: random.Random, kinds: int) -> Task:
     wanted = {goods: source.choice(_QUANTITIES) for goods in source.sample(GOODS, kinds)}
     if source.random() < 0.5:
         return Task(wanted, None, prices)
-    # The next hundred above the cost: nobody pays less than it costs.
+    # The next hundred above the cost: no one pays less than it costs.
     return Task(wanted, (_cost(wanted, prices) // 100 + 1) * 100, prices)

@@ -1,5 +1,5 @@
 """``python -m examples.efforts``: tasks through the proxy, each answered at the effort that the
-router chooses, and what that comes to beside each effort alone."""
+router chooses, and what that costs next to each effort alone."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def merged(report: DemoReport) -> Alone:
 
 
 def table(report: DemoReport) -> Table:
-    """Lay out what was routed beside what could have been; costs are in dollars for 1,000 tasks."""
+    """Lay out what was routed and what could have been; costs are in dollars for 1,000 tasks."""
     alone = dict(sorted(report.alone.items(), key=lambda item: item[1].cost))
     most = max(one.cost for one in alone.values())
     rows = {

@@ -44,7 +44,7 @@ class Message(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """The options of a stream: what it carries besides the text."""
+    """The options of a stream: what it carries in addition to the text."""
 
     include_usage: bool = False
 

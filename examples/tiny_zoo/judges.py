@@ -87,8 +87,8 @@ class Grading:
 
     def __iter__(self) -> Iterator[str]:
         grades = self._judge(self._task, list(self._answers.values()))
-        said = dict(zip(self._answers, grades, strict=True))
-        reply = json.dumps(_better(said) if self._compares else _each(said))
+        by_name = dict(zip(self._answers, grades, strict=True))
+        reply = json.dumps(_better(by_name) if self._compares else _each(by_name))
         self._written = len(reply)
         yield reply
 
@@ -102,19 +102,19 @@ class Grading:
         }
 
 
-def _each(said: Mapping[str, Grade]) -> dict[str, Any]:
+def _each(grades: Mapping[str, Grade]) -> dict[str, Any]:
     """Return a verdict on each answer."""
     return {
         name: {"reason": reason, "satisfied": satisfied}
-        for name, (satisfied, reason) in said.items()
+        for name, (satisfied, reason) in grades.items()
     }
 
 
-def _better(said: Mapping[str, Grade]) -> dict[str, Any]:
+def _better(grades: Mapping[str, Grade]) -> dict[str, Any]:
     """Name the only satisfactory one of two answers, or neither."""
-    satisfying = [name for name, (satisfied, _) in said.items() if satisfied]
+    satisfying = [name for name, (satisfied, _) in grades.items() if satisfied]
     better = satisfying[0] if len(satisfying) == 1 else "neither"
-    return {"reason": "; ".join(reason for _, reason in said.values()), "better": better}
+    return {"reason": "; ".join(reason for _, reason in grades.values()), "better": better}
 
 
 def read(messages: Sequence[Message]) -> tuple[str, dict[str, str]]:

@@ -78,8 +78,8 @@ class Answer:
     def whole(self) -> Body:
         """Generate to the end and give the non-streaming body."""
         text = "".join(self.generation)
-        said, finish_reason = self._said(text)
-        content: Body = {"message": {"role": "assistant", **said}}
+        message, finish_reason = self._message(text)
+        content: Body = {"message": {"role": "assistant", **message}}
         choice = {
             "index": 0,
             **(content if self.chat else {"text": text}),
@@ -88,15 +88,15 @@ class Answer:
         }
         return self._body(self.kind, [choice], usage=self.generation.usage())
 
-    def _said(self, text: str) -> tuple[Body, str]:
-        """Return what a message says, words or the call of a tool, and why it ends there; the
+    def _message(self, text: str) -> tuple[Body, str]:
+        """Return a message, words or the call of a tool, and why it ends there; the
         steps before an answer by themselves, as vLLM's reasoning parsers do."""
         finish_reason = self.generation.finish_reason
         call = read_call(text, self.tools) if finish_reason == "stop" else None
         if call is None:
             thought, _, words = text.rpartition(END_OF_THOUGHT)
-            said: Body = {"reasoning_content": thought} if thought else {}
-            return {"content": words, **said}, finish_reason
+            message: Body = {"reasoning_content": thought} if thought else {}
+            return {"content": words, **message}, finish_reason
         return {"content": None, "tool_calls": [call]}, "tool_calls"
 
     def _chunk(self, delta: Body, finish_reason: str | None = None) -> Body:
@@ -111,10 +111,10 @@ class Answer:
         if self.chat:
             yield self._chunk({"role": "assistant", "content": ""})
         if self.tools or self.thinks:
-            said, finish_reason = self._said("".join(self.generation))
-            for place, call in enumerate(said.get("tool_calls", [])):
+            message, finish_reason = self._message("".join(self.generation))
+            for place, call in enumerate(message.get("tool_calls", [])):
                 call["index"] = place
-            yield self._chunk(said)
+            yield self._chunk(message)
         else:
             for piece in self.generation:
                 yield self._chunk({"content": piece})
@@ -189,7 +189,7 @@ def error_response(status: HTTPStatus, code: str, message: str) -> JSONResponse:
 
 def build_app(models_directory: Path, instance: str = "") -> FastAPI:
     """Build the server's application; loads every model in ``models_directory``. Its health names
-    the ``instance``, by which whoever started it knows it."""
+    the ``instance``, by which its starter knows it."""
     app, zoo = FastAPI(title="tiny zoo"), Zoo(models_directory)
 
     @app.exception_handler(RequestError)

@@ -68,9 +68,9 @@ def test_the_forecast_knows_what_had_arrived_at_the_switch_and_no_more() -> None
     at_once.go()
     late.go()
 
-    assert at_once.told.requests == late.told.requests == WATCHED - WARM_UP
-    assert at_once.told.called > 100
-    assert 0 < late.told.called < at_once.told.called
+    assert at_once.forecast.requests == late.forecast.requests == WATCHED - WARM_UP
+    assert at_once.forecast.called > 100
+    assert 0 < late.forecast.called < at_once.forecast.called
 
 
 def report(seeds: int, **watch: Any) -> WatchReport:

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from examples.tiny_zoo.demo.asides import Aside
-from examples.tiny_zoo.demo.report import Alone, Asked, Yardsticks
+from examples.tiny_zoo.demo.report import Alone, Answers, Yardsticks
 
 TOKENS = (12, 6, 0)
 
 
-def asked(small: bool, large: bool, *, costs: tuple[float | None, float | None]) -> Asked:
+def asked(small: bool, large: bool, *, costs: tuple[float | None, float | None]) -> Answers:
     """Two models' answers to one task."""
     return {
         "small": Aside("d-small", small, costs[0], TOKENS),

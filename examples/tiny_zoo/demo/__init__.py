@@ -1,1 +1,1 @@
-"""A client that sends the tiny zoo's tasks through the proxy, and says what they came to."""
+"""A client that sends the tiny zoo's tasks through the proxy, and reports the result."""

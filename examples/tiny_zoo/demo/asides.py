@@ -7,13 +7,13 @@ from typing import Any
 import httpx
 from openai import APIStatusError, OpenAI
 
-from examples.tiny_zoo.demo.session import said
+from examples.tiny_zoo.demo.session import message_of
 from examples.tiny_zoo.tasks import Task, is_satisfactory
 from litellm_messplus.serving.surfaces.parameters import arm_name, read_parameters
 
 RETRIES = 2
 """Of a call that LiteLLM has given up on for now: too many requests, or a server that is away."""
-AS_ASKED = {"disable_fallbacks": True, "cache": {"no-cache": True}}
+NO_OTHER = {"disable_fallbacks": True, "cache": {"no-cache": True}}
 """Has LiteLLM ask this deployment and no other, and answer nothing from its cache."""
 
 
@@ -70,10 +70,10 @@ class Models:
             answer = self._client.chat.completions.with_raw_response.create(
                 model=identity,
                 messages=[{"role": "user", "content": task.prompt}],
-                extra_body=AS_ASKED,
+                extra_body=NO_OTHER,
             )
         except APIStatusError as error:
-            raise _cannot(candidate, said(error)) from error
+            raise _cannot(candidate, message_of(error)) from error
         if not _is_aside(answer.headers, identity):
             raise _cannot(candidate, "the proxy has another answer for it")
         completion = answer.parse()

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from examples.tiny_zoo.demo.asides import Models, list_deployments
-from examples.tiny_zoo.demo.report import JOULES, Asked, DemoReport, Judging, Yardsticks, table
+from examples.tiny_zoo.demo.report import JOULES, Answers, DemoReport, Judging, Yardsticks, table
 from examples.tiny_zoo.demo.session import (
     Labelling,
     Outcome,
@@ -45,7 +45,7 @@ def wait_for_labels(
     quiet_seconds: float = QUIET_SECONDS,
     longest_seconds: float = LONGEST_SECONDS,
 ) -> None:
-    """Wait until all ``requests`` are ``labelled``, which is asked again and again, or no more
+    """Wait until all ``requests`` are ``labelled``, which is checked again and again, or no more
     come."""
     start = last_news = time.monotonic()
     known = labelled()
@@ -98,10 +98,10 @@ def play(
     ask_all: bool,
     model: str | None = None,
 ) -> DemoReport:
-    """Send the tasks, ``concurrent`` at once, and report what they came to.
+    """Send the tasks, ``concurrent`` at once, and report the result.
 
-    ``model`` is asked in place of the zoo that belongs to ``labelling``; with ``ask_all`` every
-    model of it is asked aside too. Raises SystemExit where no proxy answers, or where it or the
+    ``model`` is called in place of the zoo that belongs to ``labelling``; with ``ask_all`` every
+    model of it is called aside too. Raises SystemExit where no proxy answers, or where it or the
     plugin refuses.
     """
     headers = {"authorization": f"Bearer {key}"}
@@ -166,8 +166,8 @@ class Demo:
             yardsticks = Yardsticks(note=JOULES)
         else:
             models = Models(self._client, deployments, outcomes[-1]["zoo"])
-            asked = self._ask_all(models, [task for task, _ in sent], outcomes)
-            yardsticks = Yardsticks.of(asked, outcomes)
+            answers = self._ask_all(models, [task for task, _ in sent], outcomes)
+            yardsticks = Yardsticks.of(answers, outcomes)
         unrouted = len(tasks) - len(sent)
         judging = Judging(before, half, self._judging())
         return DemoReport.of(
@@ -190,7 +190,7 @@ class Demo:
 
     def _ask_all(
         self, models: Models, tasks: Sequence[Task], outcomes: Sequence[Outcome]
-    ) -> list[Asked]:
+    ) -> list[Answers]:
         """Ask every candidate for its answer to each task."""
         names = sorted({name for outcome in outcomes for name in outcome["estimated_cost"]})
         calls = [(name, task) for task in tasks for name in names]

@@ -1,4 +1,4 @@
-"""What a demo came to: the promise, what was kept of it, and at which cost."""
+"""The result of a demo: the promise, what was kept of it, and at which cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from litellm_messplus.status.render import STYLES
 
 # What could have been had, known only once every model has answered every task.
 
-NOT_ASKED = "not asked: --ask-all"
+WITHOUT_ASK_ALL = "not asked: --ask-all"
 JOULES = "not known: the zoo counts in joules"
 SHORT = "no model meets alpha"
 TOLERANCE = 0.01
 """How far LiteLLM's costs and the zoo's may be apart, as a share, and still be the same money."""
 
-Asked = Mapping[str, Aside]
+Answers = Mapping[str, Aside]
 """Each candidate's answer to one task."""
 
 
@@ -39,46 +39,46 @@ class Alone:
 @dataclass(frozen=True, slots=True)
 class Yardsticks:
     """The costs of all tasks by two yardsticks: the cheapest fixed mix of models that meets alpha,
-    and the cheapest choice that knows every answer; and what each model comes to ``alone``. None,
-    and empty, where they are not known; ``note`` says why, or what they do not keep."""
+    and the cheapest choice that knows every answer; and the totals of each model ``alone``. None,
+    and empty, where they are not known; ``note`` is why, or what they do not keep."""
 
     hindsight_mix: float | None = None
     oracle: float | None = None
-    note: str | None = NOT_ASKED
+    note: str | None = WITHOUT_ASK_ALL
     alone: Mapping[str, Alone] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> "Yardsticks":
+    def of(cls, answers: Sequence[Answers], outcomes: Sequence[Outcome]) -> "Yardsticks":
         """Compute them from every task's answers, in the order of ``outcomes``; not empty, and the
         same candidates for each."""
-        unknown = _uncharged(asked) or _other_money(asked, outcomes)
+        unknown = _uncharged(answers) or _other_money(answers, outcomes)
         if unknown is not None:
             return cls(note=unknown)
         alpha = outcomes[-1]["alpha"]
-        cost = np.array([[aside.cost for aside in row.values()] for row in asked], float)
-        truth = np.array([[aside.satisfied for aside in row.values()] for row in asked], float)
+        cost = np.array([[aside.cost for aside in row.values()] for row in answers], float)
+        truth = np.array([[aside.satisfied for aside in row.values()] for row in answers], float)
         known = Hindsight.of(truth, cost, alpha)
         note = SHORT if known.satisfaction.max() < alpha else None
-        totals = zip(asked[0], known.satisfaction.tolist(), known.cost.tolist(), strict=True)
+        totals = zip(answers[0], known.satisfaction.tolist(), known.cost.tolist(), strict=True)
         alone = {name: Alone(rate, total) for name, rate, total in totals}
         return cls(known.lp_cost, known.oracle_cost, note, alone)
 
 
-def _uncharged(asked: Iterable[Asked]) -> str | None:
-    """Say why costs are unknown where LiteLLM states no cost."""
-    for row in asked:
+def _uncharged(answers: Iterable[Answers]) -> str | None:
+    """Explain why costs are unknown where LiteLLM states no cost."""
+    for row in answers:
         for candidate, aside in row.items():
             if aside.cost is None:
                 return f"not known: LiteLLM states no cost of {candidate}"
     return None
 
 
-def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | None:
-    """Say why costs are unknown where LiteLLM charges for a call what the zoo does not count for
-    it."""
+def _other_money(answers: Sequence[Answers], outcomes: Sequence[Outcome]) -> str | None:
+    """Explain why costs are unknown where LiteLLM charges for a call what the zoo does not
+    count."""
     charged: dict[str, float] = {}
     counted: dict[str, float] = {}
-    for row, outcome in zip(asked, outcomes, strict=True):
+    for row, outcome in zip(answers, outcomes, strict=True):
         for candidate, aside, call in _alike(row, outcome):
             charged[candidate] = charged.get(candidate, 0.0) + (aside.cost or 0.0)
             counted[candidate] = counted.get(candidate, 0.0) + call["cost"]
@@ -91,7 +91,7 @@ def _other_money(asked: Sequence[Asked], outcomes: Sequence[Outcome]) -> str | N
     return None
 
 
-def _alike(row: Asked, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[str, Any]]]:
+def _alike(row: Answers, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[str, Any]]]:
     """Yield calls of the request and aside that should cost the same: one deployment, equal
     tokens."""
     for call in outcome["calls"]:
@@ -103,13 +103,13 @@ def _alike(row: Asked, outcome: Outcome) -> Iterator[tuple[str, Aside, Mapping[s
             yield call["candidate"], aside, call
 
 
-# What labels cost is in no request's cost: the judges' share of it is told apart.
+# What labels cost is in no request's cost: the judges' share of it is stated apart.
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
     """The dollars that judges had cost when the session began, at its half, and at its end; None
-    where that is not told."""
+    where that is unknown."""
 
     before: float | None = None
     half: float | None = None
@@ -139,7 +139,7 @@ class Judging:
         return both, first, second
 
 
-NOT_TOLD = Judging()
+UNKNOWN = Judging()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class DemoReport:
         reported: Reported,
         unrouted: int,
         yardsticks: Yardsticks,
-        judging: Judging = NOT_TOLD,
+        judging: Judging = UNKNOWN,
     ) -> "DemoReport":
         """Build the report over the requests of a session, in order; not empty. ``outcomes`` are
         those of ``sent``, and ``labels`` the mode."""

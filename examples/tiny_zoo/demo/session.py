@@ -1,4 +1,4 @@
-"""One client's session with the proxy: ask, check, say what a user would, look the outcome up."""
+"""One client's session with the proxy: ask, check, label as a user would, look the outcome up."""
 
 import random
 import time
@@ -15,7 +15,7 @@ from litellm_messplus.inspecting.asking import error_of, in_one_line, refuses_ke
 # What the proxy says when it refuses a request, in one line.
 
 
-def said(error: APIStatusError) -> str:
+def message_of(error: APIStatusError) -> str:
     """Return the proxy's own words, else its status."""
     body = error.body
     message = body.get("message") if isinstance(body, dict) else None
@@ -23,14 +23,14 @@ def said(error: APIStatusError) -> str:
 
 
 def refusal(error: APIStatusError, url: str) -> str:
-    """Say what the proxy on that URL refuses, and why."""
+    """Describe what the proxy on that URL refuses, and why."""
     if refuses_key(error.status_code, error.type):
-        return wrong_key(url, said(error))
-    return f"the proxy on {url} refuses a request: {said(error)}"
+        return wrong_key(url, message_of(error))
+    return f"the proxy on {url} refuses a request: {message_of(error)}"
 
 
 def refusal_of_route(error: httpx.HTTPError, url: str) -> str:
-    """Say why one of the plugin's own routes on that URL gave no usable answer."""
+    """Explain why one of the plugin's own routes on that URL gave no usable answer."""
     if not isinstance(error, httpx.HTTPStatusError):
         return f"the proxy on {url} does not answer any more ({_reason(error)}): see its log"
     answer = error.response
@@ -58,7 +58,7 @@ class SimulatedCrowd:
     """The users, of whom ``share`` give feedback, greater than 0 and at most 1.
 
     From a share of 0.47 on unsatisfied users always answer, and the bias is less than ``BIAS``; at
-    1 everybody does, and there is none.
+    1 all users do, and there is none.
     """
 
     share: float
@@ -107,8 +107,8 @@ class Labelling:
         """Parse a mode as given. Raises ValueError for anything but what is allowed."""
         match given.partition(":"):
             case "all", "", _:
-                everybody = SimulatedCrowd(1.0)
-                return cls(given, "tiny-zoo", everybody, labels_explorations=True)
+                all_users = SimulatedCrowd(1.0)
+                return cls(given, "tiny-zoo", all_users, labels_explorations=True)
             case "checks", "", _:
                 return cls(given, "tiny-zoo-checked", sends_reference=True)
             case "judge", "", _:
@@ -217,7 +217,7 @@ class Session:
         """Return what the proxy reports of the newest ``requests`` under the same promise as
         ``like``.
 
-        They are this session's where nobody else used the zoo meanwhile.
+        They are this session's where no one else used the zoo meanwhile.
         """
         response = self._messplus.get("/status", params={"window": requests})
         if response.status_code == HTTPStatus.FORBIDDEN:
