@@ -27,7 +27,7 @@ class DatabaseAwayError(ConfigurationError):
 
 
 class RefusedError(MessplusError):
-    """A request asked for what does not exist, or for what no candidate is expected to keep in a
+    """A request for what does not exist, or for what no candidate is expected to keep in a
     zoo that refuses such requests. The message is for the client."""
 
 

@@ -105,14 +105,14 @@ def level_before(level: str) -> str:
     return f"{level}{BEFORE_SUFFIX}"
 
 
-ASKED_SUFFIX = ":asked"
-"""The suffix of the stream that counts the requests that were granted what they asked for: their
+GRANT_SUFFIX = ":asked"
+"""The suffix of the stream that counts the requests that were granted what they requested: their
 level's promise is kept to them apart, so that no caller changes what other keys are promised."""
 
 
-def level_asked(level: str) -> str:
-    """Return the stream of a service level's requests that were granted what they asked for."""
-    return f"{level}{ASKED_SUFFIX}"
+def level_grants(level: str) -> str:
+    """Return the stream of a service level's requests that were granted what they requested."""
+    return f"{level}{GRANT_SUFFIX}"
 
 
 def promise_of(level: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a zoo's labels come from beside the users' feedback, and whose word counts."""
+"""Where a zoo's labels come from besides the users' feedback, and whose label counts."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -104,7 +104,7 @@ FREE: dict[str, Any] = {
     "checks": {"complete": True, "json_schema": True, "reference": True},
     "implicit": {},
 }
-"""The sources that cost nothing: what `labels: auto` says, beside that labels are bought."""
+"""The sources that cost nothing: what `labels: auto` turns on, besides that labels are bought."""
 
 
 class ImplicitSettings(Settings):

@@ -106,7 +106,7 @@ def _no_section(config: Mapping[str, object]) -> ConfigurationError:
             return ConfigurationError(
                 f"{neighbour}.{SECTION}",
                 f"a section below `{neighbour}:`",
-                f"`{SECTION}:` at the top level of the file, beside `{neighbour}:`",
+                f"`{SECTION}:` at the top level of the file, next to `{neighbour}:`",
             )
     return ConfigurationError(SECTION, config.get(SECTION), "a section with `zoos:` in it")
 
@@ -151,14 +151,14 @@ FORMER: Mapping[str, str] = {
     "checks.weight": "nothing: a label of a check counts 1",
     "implicit.weight": "nothing: such a label counts 0.3",
     "labels.auto": "`labels: auto`, and what differs from its defaults under `buy_labels`",
-    "labels.judge": "`buy_labels: {how: grade, judge: NAME}` beside `labels`, and `label_rate`",
+    "labels.judge": "`buy_labels: {how: grade, judge: NAME}` next to `labels`, and `label_rate`",
     "labels.key_influence": "`key_pull`: how far one key may move the satisfaction in a day",
     "labels.key_share": "`key_pull`: how far one key may move the satisfaction in a day",
-    "labels.parity": "`buy_labels: {how: compare, judge: NAME}` beside `labels`, and `label_rate`",
+    "labels.parity": "`buy_labels: {how: compare, judge: NAME}` next to `labels`, and `label_rate`",
     "retention.drop": "nothing: without an `archive`, what is pruned is deleted",
-    "watch.decided_per_second": "nothing: five requests a second are decided beside what serves",
+    "watch.decided_per_second": "nothing: five requests a second are decided in parallel",
 }
-"""Settings that there were once, by their section where that tells them apart: what is said in
+"""Settings that there were once, by their section where that distinguishes them: what to write in
 place of each."""
 
 

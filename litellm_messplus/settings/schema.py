@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from litellm_messplus.costs.price import CostUnit
-from litellm_messplus.runtime.vocabulary import ASKED_SUFFIX, BEFORE_SUFFIX, LabelKind, level_asked
+from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, GRANT_SUFFIX, LabelKind, level_grants
 from litellm_messplus.settings.labels import FREE, BuyingSettings, LabelsSettings
 from litellm_messplus.settings.promise import (
     READ_BY,
@@ -38,7 +38,7 @@ from litellm_messplus.settings.serving import (
 from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
 
 DEFAULT_LEVEL = "default"
-MAX_COST, DEADLINE = LIMITS_ASKED = ("max_cost", "deadline_seconds")
+MAX_COST, DEADLINE = REQUEST_LIMITS = ("max_cost", "deadline_seconds")
 """What a request may ask for besides a service level."""
 
 
@@ -203,7 +203,7 @@ class ZooSettings(Promise):
         )
         if given and conversations and conversations.unit is Unit.CONVERSATION:
             raise ValueError("nothing, where the promise counts whole conversations")
-        known = (DEFAULT_LEVEL, *(levels or ()), *LIMITS_ASKED)
+        known = (DEFAULT_LEVEL, *(levels or ()), *REQUEST_LIMITS)
         if not set(given) <= set(known):
             raise ValueError(", ".join(known))
         return given
@@ -224,7 +224,7 @@ class ZooSettings(Promise):
         counting = "count" in (self.failures, *(x.failures for x in self.service_levels.values()))
         if counting and LabelKind.CHECK not in self.labels.precedence:
             raise ValueError(
-                "`check` in `labels.precedence` beside `failures: count`: the label of a request "
+                "`check` in `labels.precedence` with `failures: count`: the label of a request "
                 "that failed is one of checks"
             )
         return self
@@ -250,13 +250,13 @@ class ZooSettings(Promise):
             )
         if self.hold == "never":
             raise ValueError(
-                "`conversations.hold: tool_loop` or `warm` beside `conversations.unit: "
-                "conversation`: with `never`, nobody knows which requests belong together"
+                "`conversations.hold: tool_loop` or `warm` with `conversations.unit: "
+                "conversation`: with `never`, it is unknown which requests belong together"
             )
         if self.buys_answers_apart:
             raise ValueError(
-                "`buy_labels.how: grade` at a `label_rate` beside `conversations.unit: "
-                "conversation`: other labels that are bought are of single answers, which say "
+                "`buy_labels.how: grade` at a `label_rate` with `conversations.unit: "
+                "conversation`: other labels that are bought are of single answers, which show "
                 "nothing of a whole conversation"
             )
         return self
@@ -266,7 +266,7 @@ class ZooSettings(Promise):
         if self.buy_labels is None:
             rates = (self.label_rate, *(each.label_rate for each in self.service_levels.values()))
             if any(rates):
-                raise ValueError("`buy_labels` beside `label_rate`: who is paid for the labels")
+                raise ValueError("`buy_labels` with `label_rate`: who is paid for the labels")
             return self
         if self.policy == "paper" and self.buys_answers_apart:
             raise ValueError(
@@ -275,7 +275,7 @@ class ZooSettings(Promise):
         is_counted = self.cost_unit is CostUnit.USD or self.electricity is not None
         if self.label_rate is None and not is_counted:
             raise ValueError(
-                "`electricity` beside `buy_labels` in a zoo of joules: what labels may cost is a "
+                "`electricity` with `buy_labels` in a zoo of joules: what labels may cost is a "
                 "share of what is saved, and judges are paid in dollars"
             )
         return self
@@ -309,14 +309,14 @@ class ZooSettings(Promise):
     def _what_is_held_out_is_served(self) -> Self:
         if self.holdout > 0.0 and self.before is None:
             raise ValueError(
-                "`before` beside `holdout`: what serves the conversations that are held out"
+                "`before` with `holdout`: what serves the conversations that are held out"
             )
         return self
 
     @model_validator(mode="after")
-    def _levels_are_told_from_streams(self) -> Self:
+    def _levels_are_distinct_from_streams(self) -> Self:
         for name in self.service_levels:
-            if name.endswith((BEFORE_SUFFIX, ASKED_SUFFIX)) or name in LIMITS_ASKED:
+            if name.endswith((BEFORE_SUFFIX, GRANT_SUFFIX)) or name in REQUEST_LIMITS:
                 raise ValueError(f"no service level '{name}': that name means something else")
         return self
 
@@ -340,16 +340,16 @@ class ZooSettings(Promise):
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The names of all promises: of each level to its keys, and to those who asked."""
+        """The names of all promises: of each level to its keys, and to those who requested it."""
         levels = (DEFAULT_LEVEL, *self.service_levels)
-        return (*levels, *map(level_asked, levels))
+        return (*levels, *map(level_grants, levels))
 
     def level(self, name: str) -> ServiceLevel:
-        """Return the promise of that name, which may be a level's to those who asked.
+        """Return the promise of that name, which may be a level's to those who requested it.
 
         Raises KeyError for a name that is not configured.
         """
-        promise = name.removesuffix(ASKED_SUFFIX)
+        promise = name.removesuffix(GRANT_SUFFIX)
         own = self if promise == DEFAULT_LEVEL else self.service_levels[promise]
         stated = {each: getattr(own, each) for each in Promise.model_fields}
         return ServiceLevel(name=name, **stated)

@@ -99,12 +99,12 @@ class Zoo:
 
     @cached_property
     def streams(self) -> dict[str, ServiceLevel]:
-        """Every promise by name, with those to callers who asked for a level."""
+        """Every promise by name, with those to callers who request a level."""
         return {name: self.settings.level(name) for name in self.settings.streams}
 
     def promises(self, requests: Mapping[str, int]) -> tuple[str, ...]:
-        """Return the names of the promises: of each service level, and of each to callers who asked
-        that has one of the ``requests``, counted by promise."""
+        """Return the names of the promises: of each service level, and of each to callers who
+        request it that has one of the ``requests``, counted by promise."""
         return tuple(name for name in self.streams if name in self.levels or requests.get(name))
 
     def live(

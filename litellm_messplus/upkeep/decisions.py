@@ -101,7 +101,7 @@ class Decisions:
         """Yield what was found."""
         compared = self.same + self.rounded + len(self.wrong)
         if self.wrong:
-            told = (
+            text = (
                 f"{len(self.wrong)} of {compared:,} decisions computed again are not as logged "
                 f"({some(self.wrong[:SHOWN], len(self.wrong))})"
             )
@@ -109,13 +109,13 @@ class Decisions:
                 "were rows of the log changed by hand? If not, report it with the version of "
                 "litellm-messplus"
             )
-            yield wrong(DECISIONS_CHECK, told, advice)
+            yield wrong(DECISIONS_CHECK, text, advice)
         elif self.rounded:
-            told = (
+            text = (
                 f"{compared:,} decisions computed again: {self.same:,} the same, the others but "
                 "for rounding, as on another processor or by another numpy"
             )
-            yield noted(DECISIONS_CHECK, told)
+            yield noted(DECISIONS_CHECK, text)
         elif compared:
             yield sound(DECISIONS_CHECK, f"{compared:,} decisions computed again, all the same")
         if self.left_out:
@@ -185,7 +185,7 @@ class Decisions:
         elif self._has_gaps:
             self.left_out[TAKEN_BACK] += 1
         else:
-            self.wrong.append(_told(row, found, logged, again))
+            self.wrong.append(_difference_text(row, found, logged, again))
 
 
 async def _has_gaps(connection: AsyncConnection) -> bool:
@@ -198,7 +198,7 @@ async def _has_gaps(connection: AsyncConnection) -> bool:
     return bool(start == 0 and count < head)
 
 
-def _told(
+def _difference_text(
     row: Row[Any], found: Difference, logged: Mapping[str, Any], again: Mapping[str, Any]
 ) -> str:
     place = found.place

@@ -174,7 +174,7 @@ def _read(path: Path, found: Sequence[Numbered], form: Format, score: str | None
     if len(names) > 1:
         raise ImportingError(
             f"{path}: scores: given the names {', '.join(sorted(names)[:10])}; allowed: one, which "
-            "--score NAME names: not every score says that a user was satisfied"
+            "--score NAME names: not every score means that a user was satisfied"
         )
     return imported
 
@@ -309,8 +309,8 @@ async def _join(
         with found.taking(line):
             count = counts.get(record.call_id, 0)
             if count >= MOST_LABELS:
-                told = f"{record.call_id} has {count} labels"
-                raise RefusedError(Why.FULL, f"{told}; allowed: at most {MOST_LABELS} on a call")
+                text = f"{record.call_id} has {count} labels"
+                raise RefusedError(Why.FULL, f"{text}; allowed: at most {MOST_LABELS} on a call")
             counts[record.call_id] = count + 1
             found.records.append(record)
     found.records.sort(key=lambda record: record.created_at)
@@ -322,8 +322,8 @@ def _target(row: Row, meant: Mapping[str, set[Target]]) -> Target:
     given = next((each for each in row.ids if storable(each) in meant), row.ids[0])
     found = meant.get(storable(given), set())
     if len(found) > 1:
-        told = f"id: given {shown(given)}, which {len(found)} calls go by; allowed: that of one"
-        raise RefusedError(Why.AMBIGUOUS, told)
+        text = f"id: given {shown(given)}, which {len(found)} calls go by; allowed: that of one"
+        raise RefusedError(Why.AMBIGUOUS, text)
     for target in found:
         return target
     raise RefusedError(Why.UNKNOWN, f"id: given {shown(given)}; allowed: one that the log knows")

@@ -38,7 +38,7 @@ from litellm_messplus.store.tables import (
 
 
 class Outcome(StrEnum):
-    """The outcomes of a check. A note says what is worth knowing and is no damage."""
+    """The outcomes of a check. A note is worth knowing and is no damage."""
 
     SOUND = "sound"
     NOTE = "note"
@@ -48,7 +48,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A finding of a check; ``advice`` says what to do, if anything."""
+    """A finding of a check; ``advice`` is what to do, if anything."""
 
     check: str
     outcome: Outcome = field(kw_only=True)
@@ -107,8 +107,8 @@ ADVICE = "restore the database from a backup, or move it away to begin anew"
 async def check_file(database: AsyncEngine) -> CheckResult:
     """Check the file by `PRAGMA integrity_check`. Postgres has no such check in SQL."""
     if database.dialect.name != "sqlite":
-        told = "only a SQLite file is checked; for Postgres there is pg_amcheck"
-        return skipped(FILE_CHECK, told)
+        text = "only a SQLite file is checked; for Postgres there is pg_amcheck"
+        return skipped(FILE_CHECK, text)
     faults = await _faults(database)
     if not faults:
         return sound(FILE_CHECK, "SQLite finds no fault in the file")
@@ -120,12 +120,12 @@ async def _faults(database: AsyncEngine) -> list[str]:
     try:
         async with database.connect() as connection:
             found = await connection.exec_driver_sql(f"PRAGMA integrity_check({MOST})")
-            told = [" ".join(str(line).split()) for line in found.scalars()]
+            lines = [" ".join(str(line).split()) for line in found.scalars()]
     except DatabaseError as error:
         if "malformed" not in str(error.orig) and "not a database" not in str(error.orig):
             raise
         return [str(error.orig)]
-    return [] if told == ["ok"] else told
+    return [] if lines == ["ok"] else lines
 
 
 # The tables of this version, which a start requires too.
@@ -157,7 +157,7 @@ RESTORE = (
 class _Rule(NamedTuple):
     """A rule: the rows that ``broken`` finds, by their id, break it."""
 
-    told: str
+    text: str
     broken: Select[Any]
 
 
@@ -168,14 +168,14 @@ async def check_references(database: AsyncEngine) -> list[CheckResult]:
         waiting = await _count(connection, _labels_before_their_call())
     findings = [finding for finding in found if finding is not None]
     if not findings:
-        told = "every call, label, grading and measured energy has its request"
-        findings.append(sound(REFERENCES_CHECK, told))
+        text = "every call, label, grading and measured energy has its request"
+        findings.append(sound(REFERENCES_CHECK, text))
     if waiting:
-        told = (
+        text = (
             f"{waiting} labels are of served calls that have not ended, or whose end was lost when "
             "a proxy was killed: their verdicts count, and teach nothing"
         )
-        findings.append(noted(REFERENCES_CHECK, told))
+        findings.append(noted(REFERENCES_CHECK, text))
     return findings
 
 
@@ -221,8 +221,8 @@ async def _check(connection: AsyncConnection, rule: _Rule) -> CheckResult | None
     if count == 0:
         return None
     shown = (await connection.execute(rule.broken.limit(SHOWN))).scalars().all()
-    told = f"{count} {rule.told} ({some(shown, count)})"
-    return wrong(REFERENCES_CHECK, told, RESTORE)
+    text = f"{count} {rule.text} ({some(shown, count)})"
+    return wrong(REFERENCES_CHECK, text, RESTORE)
 
 
 async def _count(connection: AsyncConnection, query: Select[Any]) -> int:
@@ -258,15 +258,15 @@ async def check_positions(database: AsyncEngine) -> list[CheckResult]:
     if start:
         left = ", and rows of them are still there: the next `messplus prune` deletes them"
         is_done = first is None or first > start
-        told = f"requests and lessons up to {start} are pruned{'' if is_done else left}"
-        findings.append(noted(ORDER_CHECK, told))
+        text = f"requests and lessons up to {start} are pruned{'' if is_done else left}"
+        findings.append(noted(ORDER_CHECK, text))
     empty = (head or 0) - distinct
     if empty and not start:
-        told = (
+        text = (
             f"{empty} of {head} positions are empty, as `messplus import --lessons "
             "--forget` leaves them (and rows that were deleted by hand)"
         )
-        findings.append(noted(ORDER_CHECK, told))
+        findings.append(noted(ORDER_CHECK, text))
     return findings
 
 
@@ -283,19 +283,19 @@ def _bounds(first: int, last: int, head: int | None, start: int) -> Iterator[Che
     if head is None:
         yield wrong(
             ORDER_CHECK,
-            "the table log_head is empty, which says where the log ends",
+            "the table log_head is empty, which holds the end of the log",
             f"stop the proxy, then: INSERT INTO log_head (id, position) VALUES (1, {last})",
         )
     elif last > head:
         yield wrong(
             ORDER_CHECK,
-            f"log_head says that the log ends at {head}, and there is a record at {last}",
+            f"log_head states that the log ends at {head}, and there is a record at {last}",
             f"stop the proxy, then: UPDATE log_head SET position = {last}",
         )
     elif start > head:
         yield wrong(
             ORDER_CHECK,
-            f"log_head says that the log is pruned up to {start}, and ends at {head}",
+            f"log_head states that the log is pruned up to {start}, and ends at {head}",
             "restore the database from a backup",
         )
     if first < 1:

@@ -44,7 +44,7 @@ UNITS = {"J": CostUnit.JOULE, "USD": CostUnit.USD}
 
 
 class TeachingError(MessplusError):
-    """A source that cannot teach this zoo; the message says what was given and what is allowed."""
+    """A source that cannot teach this zoo; the message names what was given and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,14 @@ def teach(
     records = [record for batch in batches for record in batch.records]
     if not records:
         raise TeachingError("no lesson in it: no answer was judged")
-    told = "dry run: nothing was written"
+    text = "dry run: nothing was written"
     if not is_dry_run:
         asyncio.run(_write(settings.database, zoo.name, records))
-        told = (
+        text = (
             f"{len(records)} lessons are in the log of {zoo.name}; a running proxy knows them in a "
             "second or two. To take them back: the same command with --forget"
         )
-    return [*(batch.table() for batch in batches), told]
+    return [*(batch.table() for batch in batches), text]
 
 
 async def forget(sources: Sequence[str], database: str, zoo: str, *, is_dry_run: bool) -> str:

@@ -215,11 +215,11 @@ def task(database: str, keep_days: int, archive: str | None) -> bytes:
 
 def run(given: bytes) -> dict[str, Any] | None:
     """Prune; return the result, or None if another worker of the proxy is pruning."""
-    asked = json.loads(given)
-    before = datetime.now(UTC) - timedelta(days=asked["keep_days"])
-    archive = None if asked["archive"] is None else Path(asked["archive"])
+    wanted = json.loads(given)
+    before = datetime.now(UTC) - timedelta(days=wanted["keep_days"])
+    archive = None if wanted["archive"] is None else Path(wanted["archive"])
     with suppress(BusyPruningError):
-        return asyncio.run(prune(asked["database"], before, archive)).as_dict()
+        return asyncio.run(prune(wanted["database"], before, archive)).as_dict()
     return None
 
 

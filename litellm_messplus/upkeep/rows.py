@@ -24,7 +24,7 @@ THUMB = frozenset({"1", "1.0"}), frozenset({"-1", "-1.0"})
 
 
 class ImportingError(MessplusError):
-    """A refusal of the whole file; the message says what was given and what is allowed."""
+    """A refusal of the whole file; the message states what was given and what is allowed."""
 
 
 class Why(StrEnum):
@@ -96,10 +96,10 @@ def read_score(column: str, value: object) -> float:
 def read_choice(column: str, value: object, choices: tuple[Words, Words], allowed: str) -> float:
     """Read a yes or a no. Raises RefusedError for anything else."""
     yes, no = choices
-    told = str(value).strip().lower()
-    if told not in yes | no:
+    word = str(value).strip().lower()
+    if word not in yes | no:
         raise _refused(column, value, allowed, Why.OUT_OF_RANGE)
-    return float(told in yes)
+    return float(word in yes)
 
 
 def read_time(column: str, value: object) -> datetime | None:
@@ -250,9 +250,9 @@ def _with_dashes(trace: str) -> tuple[str, ...]:
 def _satisfied_or_score(item: Item) -> float:
     satisfied, score = item.get("satisfied"), item.get("score")
     if is_given(satisfied) == is_given(score):
-        told = "both" if is_given(score) else "neither"
+        which = "both" if is_given(score) else "neither"
         raise RefusedError(
-            Why.UNREADABLE, f"satisfied, score: given {told}; allowed: exactly one of them"
+            Why.UNREADABLE, f"satisfied, score: given {which}; allowed: exactly one of them"
         )
     return read_score("score", score) if is_given(score) else _satisfied("satisfied", satisfied)
 

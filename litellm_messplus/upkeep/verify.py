@@ -93,8 +93,8 @@ class _Compared:
         found = difference(one, other)
         if not found.is_rounding:
             shown, place = ", ".join(map(str, key)), found.place
-            told = f"{place} is {one[place]}, and {other[place]} in the log"
-            self.wrong.append(f"{table.name} {shown}: {told}")
+            text = f"{place} is {one[place]}, and {other[place]} in the log"
+            self.wrong.append(f"{table.name} {shown}: {text}")
 
 
 async def check_projections(database: AsyncEngine) -> list[CheckResult]:
@@ -110,19 +110,19 @@ async def check_projections(database: AsyncEngine) -> list[CheckResult]:
             add_change(sums, {}, of_grading(row, row["zoo"]))
         await _of_sums(connection, sums, compared)
     if compared.wrong:
-        told = (
+        text = (
             f"{len(compared.wrong)} of {compared.rows} rows of verdicts, outcomes and sums are not "
-            f"what the log says ({some(compared.wrong[:SHOWN], len(compared.wrong))})"
+            f"what the log gives ({some(compared.wrong[:SHOWN], len(compared.wrong))})"
         )
-        return [wrong(SUMS_CHECK, told, SUMS_ADVICE)]
-    told = f"{compared.rows} rows of verdicts, outcomes and sums are the log's"
-    findings = [sound(SUMS_CHECK, told)]
+        return [wrong(SUMS_CHECK, text, SUMS_ADVICE)]
+    text = f"{compared.rows} rows of verdicts, outcomes and sums are the log's"
+    findings = [sound(SUMS_CHECK, text)]
     if compared.gone:
-        told = (
+        text = (
             f"{compared.gone} requests and gradings of the sums are no longer in the log; the sums "
             "of their days stand as they were kept"
         )
-        findings.append(noted(SUMS_CHECK, told))
+        findings.append(noted(SUMS_CHECK, text))
     return findings
 
 
@@ -212,25 +212,25 @@ async def _of_snapshots(
     decisions = Decisions(database, fold, head)
     for zoo, found in sorted(taken.items(), key=lambda each: each[1].position if each[1] else 0):
         if found is None:
-            told = f"{zoo}: no snapshot fits these settings; a start folds the whole log"
-            findings.append(noted(SNAPSHOTS_CHECK, told))
+            text = f"{zoo}: no snapshot fits these settings; a start folds the whole log"
+            findings.append(noted(SNAPSHOTS_CHECK, text))
         elif found.position > head:
-            told = (
+            text = (
                 f"{zoo}: the newest snapshot is at {found.position}, and the log ends at {head} "
                 "(was an older copy put back?); the next start drops it, and folds the whole log"
             )
-            findings.append(noted(SNAPSHOTS_CHECK, told))
+            findings.append(noted(SNAPSHOTS_CHECK, text))
         else:
             await decisions.to(found.position)
             findings.append(await _of_snapshot(database, fold.engines[zoo], found))
     await decisions.to(head)
     findings += decisions.findings()
     if fold.failed:
-        told = f"{fold.failed} entries of the log cannot be folded in ({'; '.join(fold.failures)})"
+        text = f"{fold.failed} entries of the log cannot be folded in ({'; '.join(fold.failures)})"
         advice = "every start passes them over; report them with the version of litellm-messplus"
-        return [*findings, wrong(FOLD_CHECK, told, advice)]
-    told = f"{', '.join(fold.engines)}: the whole log is folded in, up to {head}"
-    return [*findings, sound(FOLD_CHECK, told)]
+        return [*findings, wrong(FOLD_CHECK, text, advice)]
+    text = f"{', '.join(fold.engines)}: the whole log is folded in, up to {head}"
+    return [*findings, sound(FOLD_CHECK, text)]
 
 
 async def _of_snapshot(database: AsyncEngine, engine: Engine, found: Snapshot) -> CheckResult:
@@ -245,17 +245,17 @@ async def _of_snapshot(database: AsyncEngine, engine: Engine, found: Snapshot) -
     except (ValueError, KeyError, OSError) as error:
         return wrong(SNAPSHOTS_CHECK, f"{at} cannot be read ({error})", advice)
     if state.taught != await snapshots.lessons_upto(database, found.zoo, found.position):
-        told = f"{at} holds lessons that were taken back; the next start folds the whole log"
-        return noted(SNAPSHOTS_CHECK, told)
+        text = f"{at} holds lessons that were taken back; the next start folds the whole log"
+        return noted(SNAPSHOTS_CHECK, text)
     differs = difference_of_states(state, engine.state)
     if differs is None:
         return sound(SNAPSHOTS_CHECK, f"{at} is the fold of the log, to the bit")
     if differs.is_rounding:
-        told = (
+        text = (
             f"{at} is the fold of the log but for rounding ({differs.share:.0e} of {differs.place})"
             ", as on another processor or by another numpy"
         )
-        return noted(SNAPSHOTS_CHECK, told)
+        return noted(SNAPSHOTS_CHECK, text)
     return wrong(SNAPSHOTS_CHECK, f"{at} is not the fold of the log (see {differs.place})", advice)
 
 
@@ -288,7 +288,7 @@ async def _of_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> Iterator[Ch
     right, deadline = set[tuple[str, str]](), time.monotonic() + PATIENCE_SECONDS
     while True:
         status = await asyncio.to_thread(ask)
-        told = {
+        reported = {
             (each.zoo, each.service_level): each.queue
             for each in status.levels
             if each.source is Source.ENGINE and each.queue is not None
@@ -296,22 +296,22 @@ async def _of_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> Iterator[Ch
         await fold.to(await log.head(database), lambda entry: look(entry.zoo))
         right |= {
             level
-            for level in had.keys() & told.keys()
-            if any(abs(told[level] - each) <= TOLERANCE for each in had[level])
+            for level in had.keys() & reported.keys()
+            if any(abs(reported[level] - each) <= TOLERANCE for each in had[level])
         }
         if len(right) == len(had) or time.monotonic() > deadline:
             break
         await asyncio.sleep(LOOK_SECONDS)
     return (
-        _of_queue(", ".join(level), told.get(level), had[level][-1], is_right=level in right)
+        _of_queue(", ".join(level), reported.get(level), had[level][-1], is_right=level in right)
         for level in had
     )
 
 
-def _of_queue(name: str, told: float | None, folded: float, *, is_right: bool) -> CheckResult:
+def _of_queue(name: str, reported: float | None, folded: float, *, is_right: bool) -> CheckResult:
     if is_right:
         return sound(QUEUES_CHECK, f"{name}: the proxy's queue is the fold's")
-    if told is None:
+    if reported is None:
         return wrong(
             QUEUES_CHECK,
             f"{name}: the proxy does not know this service level",
@@ -319,7 +319,7 @@ def _of_queue(name: str, told: float | None, folded: float, *, is_right: bool) -
         )
     return wrong(
         QUEUES_CHECK,
-        f"{name}: the proxy's queue is {told:.9g}, and the fold's {folded:.9g}",
+        f"{name}: the proxy's queue is {reported:.9g}, and the fold's {folded:.9g}",
         "give the configuration and the database that the proxy runs with; if these are, restart "
         "the proxy, which folds the log again",
     )
@@ -327,7 +327,7 @@ def _of_queue(name: str, told: float | None, folded: float, *, is_right: bool) -
 
 # All checks of a database, one after the other, as far as its data can be trusted.
 
-NO_CONFIG = "only a configuration says what the log folds into: give it with --config"
+NO_CONFIG = "only a configuration states what the log folds into: give it with --config"
 NO_URL = "a running proxy is asked with --url"
 NOT_THE_LOG = "not looked at: the log is not as it was written"
 NO_ORDER = "not looked at: the log has no order to fold in"

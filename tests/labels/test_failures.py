@@ -83,7 +83,7 @@ def test_a_level_may_count_what_its_zoo_does_not() -> None:
         "count",
         "apart",
     ]
-    with pytest.raises(ValueError, match="beside `failures: count`"):
+    with pytest.raises(ValueError, match="with `failures: count`"):
         ZooSettings.model_validate(
             {"alpha": 0.8, "failures": "count", "labels": {"precedence": ["feedback"]}}
         )

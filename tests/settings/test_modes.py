@@ -59,24 +59,26 @@ def test_what_served_before_is_litellm_or_a_candidate(before: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("zoo", "said"),
+    ("zoo", "expected"),
     [
         ({"mode": "watch"}, "given 'nothing, under `mode: watch`'"),
         ({"mode": "canary"}, "given 'nothing, under `mode: canary`'"),
         ({"before": "openai/medium"}, "given 'openai/medium'"),
     ],
 )
-def test_nothing_to_serve_as_before_with_stops_the_start(zoo: dict[str, Any], said: str) -> None:
+def test_nothing_to_serve_as_before_with_stops_the_start(
+    zoo: dict[str, Any], expected: str
+) -> None:
     with pytest.raises(ConfigurationError) as caught:
         built(**zoo)
     assert caught.value.key == "messplus.zoos.zoo.before"
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     assert "litellm, or what served before: " in str(caught.value)
     assert "openai/small, openai/large" in str(caught.value)
 
 
 def test_what_is_held_out_needs_something_that_serves_it() -> None:
-    with pytest.raises(ConfigurationError, match="`before` beside `holdout`"):
+    with pytest.raises(ConfigurationError, match="`before` with `holdout`"):
         built(holdout=0.1)
     assert built(holdout=0.1, before="litellm").holdout == 0.1
 

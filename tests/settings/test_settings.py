@@ -180,20 +180,20 @@ def test_a_promise_counts_requests_unless_it_is_to_count_conversations() -> None
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "words"),
     [
         ({"policy": "paper"}, "`policy: paper` counts requests"),
-        ({"conversations": {"unit": "conversation", "hold": "never"}}, "nobody knows which"),
-        ({"labels": "auto"}, "`buy_labels.how: grade` at a `label_rate` beside"),
+        ({"conversations": {"unit": "conversation", "hold": "never"}}, "it is unknown which"),
+        ({"labels": "auto"}, "`buy_labels.how: grade` at a `label_rate` with"),
         ({"buy_labels": {}, "label_rate": 0.1}, "`buy_labels.how: grade` at a `label_rate`"),
         ({"buy_labels": {"how": "grade"}}, "`buy_labels.how: grade` at a `label_rate`"),
     ],
 )
 def test_where_conversations_cannot_be_counted_the_start_stops(
-    given: dict[str, Any], told: str
+    given: dict[str, Any], words: str
 ) -> None:
     error = refusal_of({"conversations": {"unit": "conversation"}} | given)
-    assert told in error.allowed
+    assert words in error.allowed
 
 
 def test_conversations_are_held_unless_the_paper_decides() -> None:
@@ -271,7 +271,7 @@ def test_no_key_is_suggested_where_none_is_near() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "words"),
     [
         ({"labels": {"key_share": 0.02}}, "`key_pull`: how far one key may move"),
         ({"labels": {"judge": {"model": "critic"}}}, "`buy_labels: {how: grade, judge: NAME}`"),
@@ -282,9 +282,9 @@ def test_no_key_is_suggested_where_none_is_near() -> None:
     ],
 )
 def test_a_setting_of_the_past_is_refused_with_what_says_it_now(
-    given: dict[str, Any], said: str
+    given: dict[str, Any], words: str
 ) -> None:
-    assert refusal_of(given).allowed.startswith(said)
+    assert refusal_of(given).allowed.startswith(words)
 
 
 def test_no_setting_that_there_is_is_one_of_the_past() -> None:
@@ -357,7 +357,7 @@ def test_a_section_below_one_of_litellms_is_refused_with_where_it_belongs(place:
     error = refusal({place: {"messplus": {"zoos": {"llama": {"alpha": 0.9}}}}})
     assert error.key == f"{place}.messplus"
     assert error.given == f"a section below `{place}:`"
-    assert error.allowed == f"`messplus:` at the top level of the file, beside `{place}:`"
+    assert error.allowed == f"`messplus:` at the top level of the file, next to `{place}:`"
 
 
 @pytest.mark.parametrize("section", [{}, {"zoos": {}}, {"zoos": None}, {"zoos": []}], ids=repr)
@@ -383,7 +383,7 @@ def test_electricity_turns_joules_into_dollars_and_grams() -> None:
     assert electricity.grams_per_joule == pytest.approx(1e-4)
 
 
-def test_nobody_has_to_state_carbon() -> None:
+def test_no_one_has_to_state_carbon() -> None:
     electricity = load({"electricity": {"price_per_kwh": 0.36}}).zoos["llama"].electricity
     assert electricity is not None
     assert electricity.grams_per_joule is None
@@ -440,7 +440,7 @@ def test_a_limit_that_cannot_be_honoured_is_refused(
 
 
 @pytest.mark.parametrize("given", [{"p95_seconds": 4}, {"budget_per_day": 5}])
-def test_the_paper_knows_no_limits_beside_alpha(given: dict[str, Any]) -> None:
+def test_the_paper_knows_no_limits_besides_alpha(given: dict[str, Any]) -> None:
     for zoo in (given, {"service_levels": {"gold": given}}):
         error = refusal_of({"policy": "paper", **zoo})
         assert error.allowed == f"without {next(iter(given))}, which only `policy: adaptive` reads"

@@ -116,7 +116,7 @@ def made(kind: str, number: int) -> Record:
             return label(f"r{number}")
 
 
-# A database that stalls: what a client is told of its verdict is true.
+# A database that stalls: the answer to a client about its verdict is true.
 
 
 class StalledLog:
@@ -173,17 +173,17 @@ def verdicts_on(
             await asyncio.sleep(gap)
             writer.write(request(f"r{number}"))
             running.append(asyncio.create_task(verdict(writer, number)))
-        told = list(await asyncio.gather(*running))
+        outcomes = list(await asyncio.gather(*running))
         await writer.flush()
         await writer.close()
-        return told
+        return outcomes
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learner, "log", stalled)
         patch.setattr(learner, "read_entries", nothing)
         patch.setattr(learner, "keep", kept)
-        told = virtual_time.run(run())
-    return told, [each.label_id for each in stalled.committed if isinstance(each, LabelRecord)]
+        outcomes = virtual_time.run(run())
+    return outcomes, [each.label_id for each in stalled.committed if isinstance(each, LabelRecord)]
 
 
 @given(
@@ -193,8 +193,8 @@ def verdicts_on(
 def test_a_client_is_told_the_truth_and_in_time(
     appends: list[tuple[float, bool]], gaps: list[float]
 ) -> None:
-    told, logged = verdicts_on(appends, gaps)
-    for number, (outcome, seconds) in enumerate(told):
+    outcomes, logged = verdicts_on(appends, gaps)
+    for number, (outcome, seconds) in enumerate(outcomes):
         assert seconds <= PATIENCE + SETTLE_SECONDS + 1e-6
         if outcome == "written":
             assert logged.count(str(number)) == 1
@@ -204,29 +204,29 @@ def test_a_client_is_told_the_truth_and_in_time(
 
 
 def test_a_verdict_that_is_being_written_is_waited_for() -> None:
-    told, logged = verdicts_on([(9.0, False)], [0.0])
-    assert told == [("written", 9.0)]
+    outcomes, logged = verdicts_on([(9.0, False)], [0.0])
+    assert outcomes == [("written", 9.0)]
     assert logged == ["0"]
 
 
 def test_one_whose_transaction_fails_is_withdrawn_with_it() -> None:
-    told, logged = verdicts_on([(9.0, True)], [0.0])
-    assert told == [("NotWrittenError", 9.0)]
+    outcomes, logged = verdicts_on([(9.0, True)], [0.0])
+    assert outcomes == [("NotWrittenError", 9.0)]
     assert logged == []
 
 
 def test_one_that_waits_behind_it_is_withdrawn_at_once() -> None:
-    told, logged = verdicts_on([(9.0, False)], [0.0, 1.0])
-    assert told[1] == ("NotWrittenError", PATIENCE)
+    outcomes, logged = verdicts_on([(9.0, False)], [0.0, 1.0])
+    assert outcomes[1] == ("NotWrittenError", PATIENCE)
     assert logged == ["0"]
 
 
 def test_of_one_whose_transaction_does_not_end_nothing_is_claimed() -> None:
-    told, _ = verdicts_on([(60.0, False)], [0.0])
-    assert told == [("UnsettledError", PATIENCE + SETTLE_SECONDS)]
+    outcomes, _ = verdicts_on([(60.0, False)], [0.0])
+    assert outcomes == [("UnsettledError", PATIENCE + SETTLE_SECONDS)]
 
 
 def test_who_waits_for_ever_is_written_at_last() -> None:
-    told, logged = verdicts_on([(60.0, True), (60.0, False)], [0.0], patience=1e9)
-    assert [outcome for outcome, _ in told] == ["written"]
+    outcomes, logged = verdicts_on([(60.0, True), (60.0, False)], [0.0], patience=1e9)
+    assert [outcome for outcome, _ in outcomes] == ["written"]
     assert logged == ["0"]

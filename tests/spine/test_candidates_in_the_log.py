@@ -56,12 +56,12 @@ async def written(database: AsyncEngine) -> None:
     await log.append_change(database, record(), None)
     await log.append(database, traffic(20, prefix="s"))
     for number in range(12):
-        asked = f"s{number + 1}"
+        request_id = f"s{number + 1}"
         await log.append(
             database,
             [
-                exploration_call(asked, 7, candidate="new"),
-                label(asked, float(number % 3 > 0), 7),
+                exploration_call(request_id, 7, candidate="new"),
+                label(request_id, float(number % 3 > 0), 7),
             ],
         )
     await log.append_change(database, record(SMALL, Change.GONE), 0)

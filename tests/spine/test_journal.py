@@ -242,7 +242,7 @@ async def test_a_request_counts_once_before_and_after_it_is_written(worker: Work
 async def test_a_record_that_cannot_be_written_is_dropped_and_does_not_hold_up_the_others(
     worker: Worker, bad: Record
 ) -> None:
-    """And whoever waits for one is told."""
+    """And those who wait for one get an error."""
     async with worker.running() as journal:
         journal.write(request("r1"))
         await journal.flush()

@@ -27,7 +27,7 @@ Damage = Callable[..., None]
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody reads the log beside these tests."""
+    """Only these tests read the log."""
     monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(pruning, "PAUSE_SECONDS", 0.0)
 

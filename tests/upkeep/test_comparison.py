@@ -1,4 +1,4 @@
-"""Two states of one log are equal to the bit, or it is said how far apart they are, and where."""
+"""Two states of one log are equal to the bit, or it is stated how far apart they are, and where."""
 
 import numpy as np
 import pytest

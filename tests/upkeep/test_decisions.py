@@ -70,8 +70,8 @@ async def test_every_decision_is_computed_again_to_the_bit(
     assert found.wrong == []
     assert (found.same, found.rounded, found.left_out) == (len(rows), 0, Counter())
     assert script.ways == set(WAYS)
-    told = [finding.told for finding in found.findings()]
-    assert told == [f"{len(rows)} decisions computed again, all the same"]
+    texts = [finding.told for finding in found.findings()]
+    assert texts == [f"{len(rows)} decisions computed again, all the same"]
     assert _reasons(rows) >= {Reason.HELD, Reason.TROUBLE, Reason.FORCED}
     assert any(row.in_flight for row in rows)
     assert (script.replaced > 0) == (name == "second answers")

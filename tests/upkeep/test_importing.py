@@ -192,11 +192,11 @@ def test_a_dry_run_says_what_would_be_written_and_writes_nothing(
     file = csv(tmp_path, "id,satisfied\nr1,1\n")
 
     report = import_(database, file, "--dry-run")
-    told = run(file, "--database", database, "--dry-run").stdout
+    text = run(file, "--database", database, "--dry-run").stdout
 
     assert (report["written"], report["would_write"]) == (0, 1)
-    assert "1 new labels would be written" in told
-    assert "nothing was written" in told
+    assert "1 new labels would be written" in text
+    assert "nothing was written" in text
     assert read(database) == []
 
 
@@ -331,7 +331,7 @@ def test_a_call_takes_so_many_labels_and_a_file_so_many_rows(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("labels.csv", "request,satisfied\nr1,1\n", "given request, satisfied; allowed: with id"),
         ("labels.csv", "id,satisfied\n", "rows: given none"),
@@ -342,17 +342,17 @@ def test_a_call_takes_so_many_labels_and_a_file_so_many_rows(
     ],
 )
 def test_a_file_that_is_none_is_refused_in_one_line(
-    database: Path, tmp_path: Path, name: str, text: str, told: str
+    database: Path, tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     result = run(csv(tmp_path, text, name), "--database", database)
 
     assert result.exit_code == 1
-    assert told in str(result.exception)
+    assert message in str(result.exception)
     assert "\n" not in str(result.exception)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (["labels.csv", "--database", "missing.db"], "there is no database"),
         (["labels.csv", "--database", "x.db", "--config", "x.yaml"], "given both; allowed: one"),
@@ -366,7 +366,7 @@ def test_a_file_that_is_none_is_refused_in_one_line(
     ],
 )
 def test_options_that_cannot_be_honoured_are_named_and_no_database_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     csv(tmp_path, "id,satisfied\nr1,1\n")
@@ -374,7 +374,7 @@ def test_options_that_cannot_be_honoured_are_named_and_no_database_is_made(
     result = run(*given)
 
     assert result.exit_code == 1
-    assert told in str(result.exception)
+    assert message in str(result.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
 
 

@@ -110,7 +110,7 @@ def test_a_dry_run_shows_what_would_be_taught_and_writes_nothing(config: Path, s
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (
             ["other.csv"],
@@ -124,12 +124,12 @@ def test_a_dry_run_shows_what_would_be_taught_and_writes_nothing(config: Path, s
     ],
 )
 def test_what_cannot_be_taught_is_refused_and_nothing_is_written(
-    config: Path, source: str, tmp_path: Path, given: list[str], told: str
+    config: Path, source: str, tmp_path: Path, given: list[str], message: str
 ) -> None:
     write_csv(tmp_path / "other.csv", rows())
     files = [str(tmp_path / each) if each.endswith(".csv") else each for each in given]
 
-    assert told in refusal(teach(config, *files))
+    assert message in refusal(teach(config, *files))
     assert not config.with_name("messplus.db").exists()
 
 
@@ -292,7 +292,7 @@ def test_of_a_log_with_several_zoos_the_one_that_teaches_is_named(
     assert teach(config, str(path), "--from-zoo", "trial").exit_code == 0
 
 
-def test_an_answer_that_nobody_judged_is_no_lesson(config: Path, tmp_path: Path) -> None:
+def test_an_answer_without_a_label_is_no_lesson(config: Path, tmp_path: Path) -> None:
     made = recording([[1, 0, 1]], [[1, 1, 1]], models=list(PRICES))
     path = write_synthetic(tmp_path / "one.csv", made)
 
@@ -312,18 +312,21 @@ def prune(config: Path) -> None:
     assert count(config) == 0
 
 
-@pytest.mark.parametrize("asked", [[], ["--dry-run"]])
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
 def test_lessons_that_were_pruned_last(
-    config: Path, source: str, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+    config: Path, source: str, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     teach(config, source)
     known = snapshot.dump(start(config).state)
     prune(config)
 
-    for result in (teach(config, source, "--forget", *asked), teach(config, "--forget", *asked)):
+    for result in (
+        teach(config, source, "--forget", *options),
+        teach(config, "--forget", *options),
+    ):
         assert result.exit_code == 1
         assert "whose lessons are in the state" in str(result.exception)
-    if not asked:
+    if not options:
         again = teach(config, source)
         assert "which was taught before the log was pruned" in str(again.exception)
     assert snapshot.dump(start(config).state) == known

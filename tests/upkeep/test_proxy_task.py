@@ -1,4 +1,4 @@
-"""The proxy's own pruning: a process is started for it, and what it says is counted and told."""
+"""The proxy's own pruning: a process is started for it, and its output is counted and reported."""
 
 import logging
 from pathlib import Path
@@ -44,7 +44,7 @@ async def test_what_is_older_is_pruned_by_a_process(
     assert any((tmp_path / "archive" / "requests").iterdir())
 
 
-async def test_what_is_held_back_is_told(
+async def test_what_is_held_back_is_reported(
     database: AsyncEngine, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await log.append(database, history(10))

@@ -99,15 +99,15 @@ def test_a_key_is_erased_and_the_command_says_of_how_many_requests(path: Path) -
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE requests SET key_alias = 'her key' WHERE position < 40")
         connection.commit()
-        asked = "SELECT COUNT(*) FROM requests WHERE key_alias = 'her key'"
-        (own,) = connection.execute(asked).fetchone()
+        query = "SELECT COUNT(*) FROM requests WHERE key_alias = 'her key'"
+        (own,) = connection.execute(query).fetchone()
 
     would = run("--database", path, "--key", "her key", "--dry-run")
     assert would.output == f"zoo: {own} requests would be erased\n"
     assert pruned("--database", path, "--key", "her key", "--drop")["erased"] == {"zoo": own}
     assert count(path) == 30
-    nobody = run("--database", path, "--user", "nobody", "--drop")
-    assert nobody.output == "there are no such requests\n"
+    result = run("--database", path, "--user", "nobody", "--drop")
+    assert result.output == "there are no such requests\n"
 
 
 @pytest.mark.parametrize(

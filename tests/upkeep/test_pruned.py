@@ -31,16 +31,16 @@ def verify(config: Path) -> tuple[int, list[dict[str, Any]]]:
     return result.exit_code, json.loads(result.stdout)["findings"]
 
 
-def told(findings: list[dict[str, Any]], check: str) -> str:
+def text_of(findings: list[dict[str, Any]], check: str) -> str:
     return "; ".join(each["told"] for each in findings if each["check"] == check)
 
 
 def test_a_pruned_database_is_sound(pruned: Path, config: Path) -> None:
     status, findings = verify(config)
     assert status == 0, findings
-    assert "zoo: the fold begins at" in told(findings, "bases")
-    assert "are pruned" in told(findings, "positions")
-    assert told(findings, "snapshots").count("to the bit") == 2
+    assert "zoo: the fold begins at" in text_of(findings, "bases")
+    assert "are pruned" in text_of(findings, "positions")
+    assert text_of(findings, "snapshots").count("to the bit") == 2
 
 
 def test_a_changed_label_after_the_base_is_found(
@@ -49,7 +49,7 @@ def test_a_changed_label_after_the_base_is_found(
     damage("UPDATE snapshots SET position = (SELECT position FROM log_head) WHERE zoo = 'old'")
     status, findings = verify(config)
     assert status == 1
-    assert "is not the fold of the log" in told(findings, "snapshots")
+    assert "is not the fold of the log" in text_of(findings, "snapshots")
 
 
 def test_a_base_that_does_not_fit_is_named(pruned: Path, config: Path) -> None:
@@ -58,13 +58,13 @@ def test_a_base_that_does_not_fit_is_named(pruned: Path, config: Path) -> None:
     config.write_text(yaml.safe_dump(changed))
     status, findings = verify(config)
     assert status == 1
-    assert "messplus.zoos.old.learning_rate" in told(findings, "bases")
+    assert "messplus.zoos.old.learning_rate" in text_of(findings, "bases")
 
 
 def test_rows_that_a_prune_left_are_noted(pruned: Path, config: Path, damage: Damage) -> None:
     damage("UPDATE log_head SET start = start + 40")
     _, findings = verify(config)
-    assert "the next `messplus prune` deletes them" in told(findings, "positions")
+    assert "the next `messplus prune` deletes them" in text_of(findings, "positions")
 
 
 def test_a_database_without_a_key_is_sound(stored: Path, config: Path, damage: Damage) -> None:
@@ -75,5 +75,5 @@ def test_a_database_without_a_key_is_sound(stored: Path, config: Path, damage: D
     status, findings = verify(config)
 
     assert status == 0, findings
-    assert told(findings, "snapshots").count("to the bit") == 2
+    assert text_of(findings, "snapshots").count("to the bit") == 2
     assert {each["outcome"] for each in findings if each["check"] == "sums"} == {"sound"}

@@ -36,8 +36,8 @@ async def repriced(database: AsyncEngine, candidate: str, times: int) -> None:
     """A model that comes, and whose price changes so often."""
     await log.append_change(database, record(candidate, Change.APPEARED), None)
     for number in range(1, times):
-        told = record(candidate, Change.PRICED, number)
-        assert await log.append_change(database, told, number) is not None
+        change = record(candidate, Change.PRICED, number)
+        assert await log.append_change(database, change, number) is not None
 
 
 async def rows(database: AsyncEngine) -> int:
@@ -92,8 +92,8 @@ async def test_a_zoo_that_has_only_changes_keeps_its_candidates(
     """Its models came before the log's start, its first request comes long after."""
     other = Zoo("other", zoo.settings, {})
     for name in ("one", "two"):
-        told = record(name, Change.APPEARED, zoo="other")
-        await log.append_change(database, told, None)
+        change = record(name, Change.APPEARED, zoo="other")
+        await log.append_change(database, change, None)
     await write(database, zoo, history(REQUESTS))
     await snapshot_now(database, other)
 
@@ -137,9 +137,9 @@ async def test_a_pruned_log_with_a_model_that_stays_is_told_to_be_pruned(
     await snapshot_now(changed, zoo)
     await prune(str(changed.url), BEFORE, None)
 
-    told = " ".join(each.told for each in await check_positions(changed))
-    assert "are pruned" in told
-    assert "still there" not in told
+    text = " ".join(each.told for each in await check_positions(changed))
+    assert "are pruned" in text
+    assert "still there" not in text
 
 
 async def test_what_goes_is_in_the_archive(changed: AsyncEngine, zoo: Zoo, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ async def test_what_comes_after_a_cut_anywhere_folds_as_if_nothing_were_gone(
 
 
 async def _still_known(database: AsyncEngine, records: list[Record]) -> list[Record]:
-    """Without what is said of pruned requests, which the log refuses."""
+    """Without the records of pruned requests, which the log refuses."""
     async with database.connect() as connection:
         known = set((await connection.execute(select(requests.c.request_id))).scalars())
     new = {each.request_id for each in records if isinstance(each, RequestRecord)}

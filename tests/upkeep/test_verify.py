@@ -102,7 +102,7 @@ DAMAGES = {
     "there is a record at -4; positions begin at 1": [
         "UPDATE requests SET position = -4 WHERE request_id = 'zoo1'"
     ],
-    "log_head says that the log is pruned up to": ["UPDATE log_head SET start = position + 1"],
+    "log_head states that the log is pruned up to": ["UPDATE log_head SET start = position + 1"],
     "request_sums 2026-01-02, zoo, gold, 0.6: cost is": [
         "UPDATE request_sums SET cost = cost + 1 WHERE zoo = 'zoo' AND service_level = 'gold'"
     ],
@@ -127,16 +127,16 @@ FOLDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("told", [*DAMAGES, *FOLDED])
+@pytest.mark.parametrize("text", [*DAMAGES, *FOLDED])
 def test_what_was_changed_by_hand_is_named(
-    stored: Path, config: Path, damage: Damage, told: str
+    stored: Path, config: Path, damage: Damage, text: str
 ) -> None:
-    for change in DAMAGES.get(told) or FOLDED[told]:
+    for change in DAMAGES.get(text) or FOLDED[text]:
         damage(change)
 
-    where = ("--config", config) if told in FOLDED else ("--database", stored)
+    where = ("--config", config) if text in FOLDED else ("--database", stored)
 
-    assert told in wrong(*where)
+    assert text in wrong(*where)
     assert json.loads(verify(*where, "--json").stdout)["is_sound"] is False
 
 
@@ -184,11 +184,11 @@ def test_a_snapshot_that_says_something_else_than_the_log_is_found(
     damage("UPDATE labels SET value = 1 - value WHERE label_id = 'zoo3-0'")
     sums_follow()
 
-    told = wrong("--config", config)
+    text = wrong("--config", config)
 
-    assert "zoo: the snapshot at" in told
-    assert "is not the fold of the log (see " in told
-    damage(told.partition("then: ")[2].partition(";")[0])
+    assert "zoo: the snapshot at" in text
+    assert "is not the fold of the log (see " in text
+    damage(text.partition("then: ")[2].partition(";")[0])
     assert verify("--config", config).exit_code == 0
 
 
@@ -212,22 +212,22 @@ NO_DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("told", NO_DAMAGE)
+@pytest.mark.parametrize("text", NO_DAMAGE)
 def test_what_is_no_damage_is_noted(
-    stored: Path, config: Path, damage: Damage, sums_follow: Callable[[], None], told: str
+    stored: Path, config: Path, damage: Damage, sums_follow: Callable[[], None], text: str
 ) -> None:
-    for change in NO_DAMAGE[told]:
+    for change in NO_DAMAGE[text]:
         damage(change)
-    if "served calls" in told:
+    if "served calls" in text:
         sums_follow()
         damage("DELETE FROM snapshots")
-    if "no longer in the log" in told:
+    if "no longer in the log" in text:
         damage("DELETE FROM snapshots")
 
     result = verify("--config", config)
 
     assert result.exit_code == 0, result.output
-    (line,) = [line for line in result.output.splitlines() if told in line]
+    (line,) = [line for line in result.output.splitlines() if text in line]
     assert " note " in line
 
 
@@ -241,9 +241,9 @@ def test_a_snapshot_of_other_settings_is_not_compared(config: Path) -> None:
 def test_a_damaged_file_is_one_line(stored: Path, config: Path) -> None:
     whole = stored.read_bytes()
     stored.write_bytes(whole[: 4096 * 60] + b"\xff" * 4096 + whole[4096 * 61 :])
-    told = wrong("--config", config)
-    assert "the file is damaged: " in told
-    assert "restore the database from a backup" in told
+    text = wrong("--config", config)
+    assert "the file is damaged: " in text
+    assert "restore the database from a backup" in text
 
     stored.write_bytes(whole[:-60_000])
     assert "is malformed" in refusal("--config", config)
@@ -323,10 +323,10 @@ def test_a_proxy_that_owes_something_else(config: Path, proxy: RunningProxy) -> 
     proxy.stands_where_the_log_ends()
     proxy.queues["zoo", "gold"] += 1e-6
 
-    told = wrong("--config", config, "--url", URL, "--key", "k")
+    text = wrong("--config", config, "--url", URL, "--key", "k")
 
-    assert "zoo, gold: the proxy's queue is" in told
-    assert "restart the proxy" in told
+    assert "zoo, gold: the proxy's queue is" in text
+    assert "restart the proxy" in text
     assert proxy.looks > 1
 
 
@@ -350,9 +350,9 @@ def test_a_proxy_of_another_configuration(config: Path, proxy: RunningProxy) -> 
     proxy.stands_where_the_log_ends()
     del proxy.queues["zoo", "gold"]
 
-    told = wrong("--config", config, "--url", URL, "--key", "k")
+    text = wrong("--config", config, "--url", URL, "--key", "k")
 
-    assert "zoo, gold: the proxy does not know this service level" in told
+    assert "zoo, gold: the proxy does not know this service level" in text
 
 
 def test_a_proxy_that_does_not_answer_is_one_line(

@@ -13,16 +13,16 @@ from typing import Any
 
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import RefusedError
-from litellm_messplus.runtime.vocabulary import level_asked
+from litellm_messplus.runtime.vocabulary import level_grants
 from litellm_messplus.serving.litellm_seam import request_headers
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.settings.promise import ServiceLevel
-from litellm_messplus.settings.schema import LIMITS_ASKED
+from litellm_messplus.settings.schema import REQUEST_LIMITS
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.rows import storable
 
 LEVEL = "service_level"
-ASKED = (LEVEL, *LIMITS_ASKED)
+ASKED = (LEVEL, *REQUEST_LIMITS)
 METADATA = {name: f"messplus_{name}" for name in ASKED}
 """The keys in a request's metadata."""
 HEADERS = {name: f"x-messplus-{name.replace('_', '-')}" for name in ASKED}
@@ -63,9 +63,9 @@ def grant(zoo: Zoo, own: ServiceLevel, request: IncomingRequest, counters: Count
     if len(granted) < len(asked):
         counters.add("asked_in_vain")
     level = granted.get(LEVEL, own.name)
-    limits = {name: granted[name] for name in LIMITS_ASKED if name in granted}
+    limits = {name: granted[name] for name in REQUEST_LIMITS if name in granted}
     is_as_ever = level == own.name and not limits
-    return Granted(own if is_as_ever else zoo.streams[level_asked(level)], limits, asked, granted)
+    return Granted(own if is_as_ever else zoo.streams[level_grants(level)], limits, asked, granted)
 
 
 def _asked(request: IncomingRequest) -> dict[str, Any]:
