@@ -1,4 +1,4 @@
-"""Limits beside alpha on a real proxy: a slow model gives way, and a day's budget lasts."""
+"""Limits besides alpha on a real proxy: a slow model gives way, and a day's budget lasts."""
 
 import json
 from collections import Counter

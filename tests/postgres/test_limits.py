@@ -1,4 +1,4 @@
-"""Limits beside alpha on Postgres: what is logged is folded and counted as on SQLite."""
+"""Limits besides alpha on Postgres: what is logged is folded and counted as on SQLite."""
 
 from datetime import UTC, datetime
 

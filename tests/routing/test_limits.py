@@ -1,4 +1,4 @@
-"""Limits beside alpha: queues, prices, and which limit comes first where not all can be kept."""
+"""Limits besides alpha: queues, prices, and which limit comes first where not all can be kept."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The limits beside alpha as a fold: late requests, the money of a day, and what is pending."""
+"""The limits besides alpha as a fold: late requests, the money of a day, and what is pending."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-// The limits beside alpha: how many requests are late, what today has cost, and which limit decides.
+// The limits besides alpha: how many requests are late, what today has cost, and which limit decides.
 
 import { el, table } from "./dom.js";
 import { cost, count, interval, isKnown, number, owed, percent } from "./format.js";
