@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from litellm_messplus.cli import options
-from litellm_messplus.cli.every_day import ask_proxy
+from litellm_messplus.cli.every_day import fetch_status
 from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey
 from litellm_messplus.runtime.errors import MessplusError
 
@@ -78,8 +78,8 @@ def verify(
         settings, engines = read_engines(config)
         database = database or settings.database
     database = options.history(database)
-    ask = None if url is None else partial(ask_proxy, url, key, 1)
-    report = asyncio.run(verifying.verify(database, engines, ask))
+    fetch = None if url is None else partial(fetch_status, url, key, 1)
+    report = asyncio.run(verifying.verify(database, engines, fetch))
     options.show(report, verifying.render(report), as_json=as_json)
     if not report.wrong:
         return

@@ -51,7 +51,7 @@ def status(
     from litellm_messplus.status.build import status_of
 
     if url is not None:
-        found = ask_proxy(url, key, window)
+        found = fetch_status(url, key, window)
     else:
         found = asyncio.run(status_of(place, window))
     if as_json:
@@ -60,7 +60,7 @@ def status(
         _print(found, full=full)
 
 
-def ask_proxy(url: str, key: str | None, window: int) -> "Status":
+def fetch_status(url: str, key: str | None, window: int) -> "Status":
     """Fetch `GET /messplus/status` of a running proxy.
 
     Raises NoAnswerError if the answer is anything else, or if there is none.
@@ -73,10 +73,10 @@ def ask_proxy(url: str, key: str | None, window: int) -> "Status":
 def _fetch(url: str, key: str | None, route: str, read: Callable[[Any], T], **given: int) -> T:
     from pydantic import ValidationError
 
-    from litellm_messplus.inspecting.asking import OtherServerError, ask
+    from litellm_messplus.inspecting.client import OtherServerError, call_route
 
     try:
-        return read(ask("GET", url, key or options.find(), route, **given))
+        return read(call_route("GET", url, key or options.find(), route, **given))
     except ValidationError as error:
         raise OtherServerError(url) from error
 
@@ -159,7 +159,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain one request: which model served it and why, what was expected, what it cost."""
-    from litellm_messplus.inspecting.asking import logged_by
+    from litellm_messplus.inspecting.client import logged_by
     from litellm_messplus.inspecting.explain import explain as explained
     from litellm_messplus.inspecting.logged import logged_in
     from litellm_messplus.inspecting.render import render_explanation
@@ -246,15 +246,15 @@ def link(url: str, key: str) -> str:
 
     The code is behind the `#`, which browsers do not send: no server logs it.
     """
-    from litellm_messplus.inspecting.asking import (
+    from litellm_messplus.inspecting.client import (
         NoAnswerError,
         NoRouteError,
         OtherServerError,
-        ask,
+        call_route,
     )
 
     try:
-        return f"{url}/messplus/ui/#code={ask('POST', url, key, 'ui/codes')['code']}"
+        return f"{url}/messplus/ui/#code={call_route('POST', url, key, 'ui/codes')['code']}"
     except (TypeError, KeyError) as error:
         raise OtherServerError(url) from error
     except NoRouteError as error:

@@ -53,15 +53,15 @@ def _found(
 ) -> list[dict[str, Any]]:
     from urllib.parse import quote
 
-    from litellm_messplus.inspecting.asking import ask
+    from litellm_messplus.inspecting.client import call_route
 
     if name is None:
-        return list(ask("GET", url, key, "zoos"))
+        return list(call_route("GET", url, key, "zoos"))
     route = f"zoos/{quote(name)}"
-    found = ask("GET", url, key, route)
+    found = call_route("GET", url, key, route)
     if given:
         body = {**given, "reason": reason, "revision": found["revision"]}
-        found = ask("PATCH", url, key, route, body)
+        found = call_route("PATCH", url, key, route, body)
     return [found]
 
 

@@ -115,5 +115,5 @@ def verdict_in_words(verdict: Verdict, kept_within_points: float | None) -> str:
 
 
 def is_thin(interval: Interval | None, count: float) -> bool:
-    """Tell whether there are too few verdicts to rely on, whatever they say."""
+    """Tell whether there are too few verdicts to rely on, whatever they are."""
     return interval is None or count < ENOUGH_ANSWERED or interval.width > WIDEST

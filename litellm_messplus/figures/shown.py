@@ -66,7 +66,7 @@ def titles(group: Iterable[Shown]) -> list[str]:
 
 
 def described(group: Iterable[Shown], within: str = "") -> Callable[[type[T]], type[T]]:
-    """Let the schema of a class of the status say what each figure means; a decorator."""
+    """Let the schema of a class of the status state what each figure means; a decorator."""
     meanings: dict[str, str] = {}
     meaning = ""
     for each in group:

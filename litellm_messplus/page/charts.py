@@ -2,7 +2,7 @@
 
 A range of days is read from the sums by hour or by day, never from the log: by day and promise
 along the primary keys, so the time of a reading grows with the span, not with the number of
-requests or promises. Right after a start days say nothing: then the newest requests are read, a
+requests or promises. Right after a start days show nothing: then the newest requests are read, a
 bounded number along an index.
 """
 
@@ -238,7 +238,7 @@ NEWEST = 500
 POINTS = 50
 """Most points, each of as many requests as the others."""
 TRAILING = 100
-"""Requests whose verdicts make the rate of a point: ten would say nothing."""
+"""Requests whose verdicts make the rate of a point: ten would show nothing."""
 
 
 async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list[Point]:

@@ -115,16 +115,14 @@ def compare(
     Raises ReplayError if the texts were not kept, and for an alpha that is not allowed.
     """
     _check_texts(recording.name, recording.prompts)
-    with_surface, alone = (
+    joint, alone = (
         {
             name: _compared(recording, encoder, alpha, seeds, advance, has_surface=has_surface)
             for name, encoder in encoders.items()
         }
         for has_surface in (True, False)
     )
-    return Comparison(
-        recording.name, recording.unit, len(recording), alpha, seeds, with_surface, alone
-    )
+    return Comparison(recording.name, recording.unit, len(recording), alpha, seeds, joint, alone)
 
 
 def _compared(

@@ -268,11 +268,11 @@ LOOK_SECONDS = 0.5
 """Seconds between two looks."""
 TOLERANCE = 1e-9
 
-Ask = Callable[[], Status]
+Fetch = Callable[[], Status]
 """A query of the running proxy. Raises NoAnswerError if it does not answer."""
 
 
-async def _of_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> Iterator[CheckResult]:
+async def _of_queues(database: AsyncEngine, fold: Fold, fetch: Fetch) -> Iterator[CheckResult]:
     """Check that each level's queue is one that the fold had since the first look: the proxy does
     not report its position in the log."""
     had: dict[tuple[str, str], list[float]] = {}
@@ -287,7 +287,7 @@ async def _of_queues(database: AsyncEngine, fold: Fold, ask: Ask) -> Iterator[Ch
         look(name)
     right, deadline = set[tuple[str, str]](), time.monotonic() + PATIENCE_SECONDS
     while True:
-        status = await asyncio.to_thread(ask)
+        status = await asyncio.to_thread(fetch)
         reported = {
             (each.zoo, each.service_level): each.queue
             for each in status.levels
@@ -334,11 +334,11 @@ NO_ORDER = "not looked at: the log has no order to fold in"
 
 
 async def verify(
-    database: str, engines: Mapping[str, Engine] | None, ask: Ask | None
+    database: str, engines: Mapping[str, Engine] | None, fetch: Fetch | None
 ) -> VerifyReport:
     """Check the database at an SQLAlchemy URL, or the SQLite one at a path; it is only read.
 
-    With ``engines`` of its zoos the log is folded, and the proxy behind ``ask`` compared with it.
+    With ``engines`` of its zoos the log is folded, and the proxy behind ``fetch`` compared with it.
     Raises UnreadableDatabaseError if nothing can be read, NoAnswerError if the proxy does not
     answer.
     """
@@ -347,11 +347,11 @@ async def verify(
     except ArgumentError:
         shown = database  # a path
     async with reading(database) as engine:
-        return VerifyReport(shown, tuple(await _findings(engine, engines, ask)))
+        return VerifyReport(shown, tuple(await _findings(engine, engines, fetch)))
 
 
 async def _findings(
-    database: AsyncEngine, engines: Mapping[str, Engine] | None, ask: Ask | None
+    database: AsyncEngine, engines: Mapping[str, Engine] | None, fetch: Fetch | None
 ) -> list[CheckResult]:
     findings = [await check_file(database)]
     if findings[0].outcome is Outcome.WRONG:
@@ -369,11 +369,11 @@ async def _findings(
     if engines is None or not is_ordered:
         reason = NO_CONFIG if engines is None else NO_ORDER
         return [*findings, skipped(FOLD_CHECK, reason)]
-    return findings + await _of_the_fold(database, engines, ask)
+    return findings + await _of_the_fold(database, engines, fetch)
 
 
 async def _of_the_fold(
-    database: AsyncEngine, engines: Mapping[str, Engine], ask: Ask | None
+    database: AsyncEngine, engines: Mapping[str, Engine], fetch: Fetch | None
 ) -> list[CheckResult]:
     taken = {  # before the head of the log is read: a running proxy takes new ones
         name: await snapshots.newest(
@@ -394,9 +394,9 @@ async def _of_the_fold(
             for each in bases.values()
         ]
         findings += await _of_snapshots(database, fold, taken)
-        if ask is None:
+        if fetch is None:
             return [*findings, skipped(QUEUES_CHECK, NO_URL)]
-        return [*findings, *await _of_queues(database, fold, ask)]
+        return [*findings, *await _of_queues(database, fold, fetch)]
     except ConfigurationError as error:
         return [wrong(BASES_CHECK, f"no start is possible: {error}")]
     except UnreadableLogError as error:

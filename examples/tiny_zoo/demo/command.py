@@ -25,7 +25,7 @@ from examples.tiny_zoo.demo.session import (
 )
 from examples.tiny_zoo.tasks import Task, generate
 from litellm_messplus.cli.every_day import link
-from litellm_messplus.inspecting.asking import NoAnswerError
+from litellm_messplus.inspecting.client import NoAnswerError
 
 # Waiting for the labels that come after the answer: a judge takes its time.
 

@@ -10,7 +10,7 @@ import httpx
 from openai import APIStatusError, OpenAI
 
 from examples.tiny_zoo.tasks import Task, is_satisfactory
-from litellm_messplus.inspecting.asking import error_of, in_one_line, refuses_key, wrong_key
+from litellm_messplus.inspecting.client import error_of, in_one_line, refuses_key, wrong_key
 
 # What the proxy says when it refuses a request, in one line.
 

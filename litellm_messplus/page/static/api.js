@@ -21,8 +21,8 @@ async function ask(path, options = {}) {
 }
 
 async function reason(answer) {
-  const said = await answer.json().catch(() => null);
-  const detail = said?.detail ?? said?.error?.message;
+  const body = await answer.json().catch(() => null);
+  const detail = body?.detail ?? body?.error?.message;
   if (Array.isArray(detail)) {
     return detail.map(({ loc, msg }) => `${loc?.at(-1)}: ${msg}`).join("; "); // fields that are refused
   }

@@ -15,7 +15,7 @@ export function chartCard(title) {
     legend: el("ul", { class: "legend" }),
     drawing: svg("svg", { "aria-hidden": "true", focusable: "false", height: HEIGHT }),
     tip: el("div", { class: "tip", "aria-hidden": "true", hidden: true }),
-    said: el("p", { class: "unseen", "aria-live": "polite" }),
+    live: el("p", { class: "unseen", "aria-live": "polite" }),
     note: el("p", { class: "note" }),
     data: el("div", {}),
   };
@@ -38,7 +38,7 @@ export function chartCard(title) {
     parts.note,
     parts.legend,
     plot,
-    parts.said,
+    parts.live,
     details,
   );
   const state = { model: null, placed: null, at: null, plot, details, card, ...parts };
@@ -108,7 +108,7 @@ function step(state, event) {
   move(state, to === null ? null : Math.min(last, Math.max(0, to)), true);
 }
 
-function move(state, place, isSaid) {
+function move(state, place, isAnnounced) {
   state.at = place;
   const cursor = state.drawing.querySelector(".cursor");
   state.tip.hidden = place === null;
@@ -129,7 +129,7 @@ function move(state, place, isSaid) {
   );
   const room = state.plot.clientWidth - state.tip.offsetWidth - 8;
   state.tip.style.left = `${Math.max(0, Math.min(room, x + 14 > room ? x - state.tip.offsetWidth - 14 : x + 14))}px`;
-  if (isSaid) {
-    state.said.textContent = `${title}: ${lines.map(([name, value]) => `${name} ${value}`).join(", ")}`;
+  if (isAnnounced) {
+    state.live.textContent = `${title}: ${lines.map(([name, value]) => `${name} ${value}`).join(", ")}`;
   }
 }

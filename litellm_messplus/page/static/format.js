@@ -40,7 +40,7 @@ export function span(value) {
   return plural(value / size, name);
 }
 
-/** A queue, in requests: sums of shares leave a last digit behind that says nothing. */
+/** A queue, in requests: sums of shares leave a last digit behind that means nothing. */
 export function owed(value) {
   return number(isKnown(value) ? Math.round(100 * value) / 100 + 0 : value);
 }
@@ -84,18 +84,18 @@ export function moment(text, kind = "both") {
   return formats[kind].format(new Date(text));
 }
 
-/** Who asked: the alias of a key, else the beginning of its hash. */
+/** The sender: the alias of a key, else the beginning of its hash. */
 export function keyName({ key_alias: alias, key_hash: hash }) {
   const known = { litellm_proxy_master_key: "master key" };
   return alias ?? known[hash] ?? (/^[0-9a-f]{13,}$/.test(hash) ? shortId(hash) : hash ?? "none");
 }
 
-/** The beginning of an id that nobody reads to its end. */
+/** The beginning of an id that no one reads to its end. */
 export function shortId(id) {
   return id.length > 12 ? `${id.slice(0, 8)}…` : id;
 }
 
-/** A candidate; what nobody knows the candidate of has no name. */
+/** A candidate; what has no known candidate has no name. */
 export function candidateName(name) {
   return name || "outside the zoo";
 }

@@ -1,4 +1,4 @@
-// The page: asks for the data, keeps what is chosen in the address, and hands each panel its part.
+// The page: requests the data, keeps what is chosen in the address, and hands each panel its part.
 
 import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
 import { el, replace } from "./dom.js";
@@ -45,26 +45,26 @@ const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", 
 await start();
 
 async function start() {
-  let said = null;
+  let reason = null;
   try {
     await useCode();
   } catch (error) {
-    said = error.message;
+    reason = error.message;
   }
-  await load(said);
+  await load(reason);
   setInterval(refresh, REFRESH_SECONDS * 1000);
   document.addEventListener("visibilitychange", refresh);
   document.getElementById("sign-out").addEventListener("click", leave);
   document.getElementById("sections").addEventListener("click", goTo);
 }
 
-/** Everything, from the beginning; `said` is why signing in by a link did not work. */
-async function load(said = null) {
+/** Everything, from the beginning; `reason` is why signing in by a link did not work. */
+async function load(reason = null) {
   try {
     state.status = await overview();
   } catch (error) {
     if (error instanceof SignInNeeded) {
-      showDoor(said);
+      showDoor(reason);
       return;
     }
     replace(content, el("p", { class: "card empty" }, "Nothing can be shown yet."));
@@ -77,9 +77,9 @@ async function load(said = null) {
   await show();
 }
 
-function showDoor(said) {
+function showDoor(reason) {
   setSignedIn(false);
-  showSignIn(content, said, async () => {
+  showSignIn(content, reason, async () => {
     await load();
     document.getElementById("main").focus(); // the button that had the focus is gone
   });
@@ -109,7 +109,7 @@ async function show({ withCalibration = true } = {}) {
   state.shown += 1;
   const { shown, level, range } = state;
   showBefore();
-  mode.show(level); // says itself what goes wrong
+  mode.show(level); // shows itself what goes wrong
   if (!isUsed(level)) {
     return;
   }
@@ -145,7 +145,7 @@ function showStatus() {
   }
 }
 
-/** What is served as before, beside the forecast of its zoo as far as it was read. */
+/** What is served as before, next to the forecast of its zoo as far as it was read. */
 function showBefore() {
   const { level, switched } = state;
   replace(slots.before, beforePanel(level, switched?.zoo === level.zoo ? switched : undefined));

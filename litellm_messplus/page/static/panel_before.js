@@ -1,4 +1,4 @@
-// What a switch is decided by: the newest requests that were served as before, beside the forecast of
+// What a switch is decided by: the newest requests that were served as before, next to the forecast of
 // routing.
 
 import { el, table } from "./dom.js";

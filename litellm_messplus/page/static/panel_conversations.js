@@ -4,7 +4,7 @@ import { el, table } from "./dom.js";
 import { cost, count, percent } from "./format.js";
 
 const HELD = { tool_loop: "in an open tool loop", warm: "where the prompt cache is warm", state: "with state of one provider" };
-const BROKEN = { trouble: "in trouble, a better model took over", lost: "lost: no deployment of the model was there", unknown: "nobody knew who had answered" };
+const BROKEN = { trouble: "in trouble, a better model took over", lost: "lost: no deployment of the model was there", unknown: "unknown who had answered" };
 
 /** Nothing where no conversation of the promise goes on: a single request counts as one too. */
 export function conversationsPanel(level, found) {

@@ -4,7 +4,7 @@ import { request } from "./api.js";
 import { el, replace, table } from "./dom.js";
 import { candidateName, cost, isKnown, modelName, moment, number, owed, percent, promiseName } from "./format.js";
 
-/** A dialog that is opened with an id; `trouble` is told where it could not be. */
+/** A dialog that is opened with an id; `trouble` gets the error where it could not be. */
 export function explanationDialog(trouble) {
   const body = el("div", { class: "explanation" });
   const dialog = el(
@@ -20,7 +20,7 @@ export function explanationDialog(trouble) {
   );
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) {
-      dialog.close(); // beside it
+      dialog.close(); // outside of it
     }
   });
   const open = async (id, unit) => {
@@ -55,17 +55,17 @@ function content(found, unit) {
   ];
 }
 
-function summary({ request: asked, outcome }, unit) {
+function summary({ request: decided, outcome }, unit) {
   const facts = [
-    ["decided", moment(asked.created_at, "full")],
-    ["promise", `${promiseName(asked)}, alpha ${number(asked.alpha)}`],
+    ["decided", moment(decided.created_at, "full")],
+    ["promise", `${promiseName(decided)}, alpha ${number(decided.alpha)}`],
     ["served by", modelName(outcome.served ?? "")],
     ["verdict", isKnown(outcome.satisfaction) ? `${percent(outcome.satisfaction, 0)}, by ${outcome.satisfaction_kind}` : "none"],
     ["cost", cost(outcome.cost, unit)],
-    ["price", number(asked.price)],
-    ["queue", owed(asked.queue)],
-    ["exploration", asked.is_exploration ? "yes" : "no"],
-    ["asked by", [asked.key_alias, asked.team_id, asked.user_id, asked.end_user, ...(asked.tags ?? [])].filter(isKnown).join(", ") || "not logged"],
+    ["price", number(decided.price)],
+    ["queue", owed(decided.queue)],
+    ["exploration", decided.is_exploration ? "yes" : "no"],
+    ["asked by", [decided.key_alias, decided.team_id, decided.user_id, decided.end_user, ...(decided.tags ?? [])].filter(isKnown).join(", ") || "not logged"],
   ];
   return el(
     "dl",
@@ -74,16 +74,16 @@ function summary({ request: asked, outcome }, unit) {
   );
 }
 
-/** Who could take it, where the gates told the models apart. */
+/** Who could take it, where the gates distinguished the models. */
 function able({ eligible, gated_by: why }) {
   if (!eligible) {
     return null;
   }
   const names = eligible.map(modelName).join(", ");
-  const told = (why ?? []).includes("gates_failed")
+  const reasons = (why ?? []).includes("gates_failed")
     ? "it could not be found out"
     : `by ${(why ?? []).join(", ")}`;
-  return el("p", { class: "reason" }, el("b", {}, "Could take it: "), `only ${names}, ${told}`);
+  return el("p", { class: "reason" }, el("b", {}, "Could take it: "), `only ${names}, ${reasons}`);
 }
 
 function words(title, text) {

@@ -1,4 +1,4 @@
-// Where labels come from, what each source says, and what asking judges costs.
+// Where labels come from, the labels of each source, and what judges cost.
 
 import { el, table } from "./dom.js";
 import { cost, count, interval, isKnown, moment, percent } from "./format.js";

@@ -1,4 +1,4 @@
-// How far the chosen promise's zoo is switched on, who set that and why, what routing would come to,
+// How far the chosen promise's zoo is switched on, who set that and why, what routing would give,
 // and a form that changes it. What is changed names the revision that was read.
 
 import { changeZoo, zoo as readZoo } from "./api.js";
@@ -9,38 +9,38 @@ const MODES = [["watch", "watch: serve as before, decide aside"], ["canary", "ca
 const CHIPS = { watch: "info", canary: "open", on: "good" };
 const LONGEST_REASON = 1000;
 
-/** The panel; `told` is given the zoo each time that it was read. `show` reads the zoo of a level, but never under the hands of whoever fills the form in. */
-export function modePanel(told) {
-  const state = { zoo: null, asked: 0 };
+/** The panel; `onRead` gets the zoo each time that it was read. `show` reads the zoo of a level, but never under the hands of a person who fills the form in. */
+export function modePanel(onRead) {
+  const state = { zoo: null, latest: 0 };
   const title = el("h2", { id: "mode-title", tabindex: "-1" }, "Mode");
-  const said = el("p", { class: "note", role: "status" });
+  const note = el("p", { class: "note", role: "status" });
   const body = el("div", {});
-  const card = el("section", { id: "mode", class: "card mode", "aria-labelledby": "mode-title" }, title, body, said);
+  const card = el("section", { id: "mode", class: "card mode", "aria-labelledby": "mode-title" }, title, body, note);
 
   async function read() {
-    state.asked += 1;
-    const { asked, zoo } = state;
+    state.latest += 1;
+    const { latest, zoo } = state;
     let parts;
     try {
       const found = await readZoo(zoo);
       parts = shown(found, { changed, read });
-      if (asked === state.asked) {
-        told(found);
+      if (latest === state.latest) {
+        onRead(found);
       }
     } catch (error) {
       parts = [el("p", { class: "note" }, `The mode of ${zoo} cannot be shown: ${error.message}.`)];
     }
-    if (asked === state.asked) {
+    if (latest === state.latest) {
       replace(body, ...parts);
     }
   }
 
   function changed(found) {
-    state.asked += 1; // what is read meanwhile is older
+    state.latest += 1; // what is read meanwhile is older
     if (found.zoo === state.zoo) {
       replace(body, ...shown(found, { changed, read }));
-      told(found);
-      said.textContent = `Changed to ${found.mode}. All workers know it within two seconds.`;
+      onRead(found);
+      note.textContent = `Changed to ${found.mode}. All workers know it within two seconds.`;
       title.focus(); // the button that had the focus is gone
     }
   }
@@ -53,7 +53,7 @@ export function modePanel(told) {
     state.zoo = level.zoo;
     if (isOther) {
       replace(body);
-      said.textContent = "";
+      note.textContent = "";
     }
     read();
   }
@@ -61,12 +61,12 @@ export function modePanel(told) {
   return { card, show };
 }
 
-function shown(found, told) {
+function shown(found, handlers) {
   return [
     el("p", {}, el("span", { class: `chip ${CHIPS[found.mode]}` }, found.mode), ` ${inWords(found)}`),
     found.is_returned ? el("p", { class: "note" }, "It went back by itself, and stays so until somebody changes it.") : null,
     el("dl", { class: "summary" }, ...facts(found).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    el("details", {}, el("summary", {}, "Change the mode"), form(found, told)),
+    el("details", {}, el("summary", {}, "Change the mode"), form(found, handlers)),
   ];
 }
 
@@ -88,8 +88,8 @@ function facts(found) {
   ];
 }
 
-/** `told.changed` gets the zoo as it is after a change; `told.read` reads it again. */
-function form(found, told) {
+/** `handlers.changed` gets the zoo as it is after a change; `handlers.read` reads it again. */
+function form(found, handlers) {
   const inputs = {
     mode: select("mode-mode", MODES, found.mode),
     share: el("input", { id: "mode-share", type: "text", inputmode: "decimal", value: found.share, autocomplete: "off", "aria-describedby": "mode-trouble" }),
@@ -97,10 +97,10 @@ function form(found, told) {
     reason: el("input", { id: "mode-reason", type: "text", maxlength: LONGEST_REASON, autocomplete: "off" }),
   };
   const trouble = el("p", { class: "field-trouble", role: "alert", id: "mode-trouble" });
-  const again = el("button", { type: "button", class: "secondary", hidden: true, on: { click: told.read } }, "Read it again");
+  const again = el("button", { type: "button", class: "secondary", hidden: true, on: { click: handlers.read } }, "Read it again");
   return el(
     "form",
-    { class: "filters", on: { submit: (event) => submit(event, found, inputs, { trouble, again }, told) } },
+    { class: "filters", on: { submit: (event) => submit(event, found, inputs, { trouble, again }, handlers) } },
     field("Mode", inputs.mode),
     field("Share under canary, above 0 to 1", inputs.share),
     field("What serves the others", inputs.before),
@@ -111,7 +111,7 @@ function form(found, told) {
   );
 }
 
-async function submit(event, found, inputs, { trouble, again }, told) {
+async function submit(event, found, inputs, { trouble, again }, handlers) {
   event.preventDefault();
   trouble.textContent = "";
   const wanted = {
@@ -133,7 +133,7 @@ async function submit(event, found, inputs, { trouble, again }, told) {
   } finally {
     button.disabled = false;
   }
-  told.changed(changed);
+  handlers.changed(changed);
 }
 
 /** What may serve the others. What is set cannot be taken away, only replaced. */

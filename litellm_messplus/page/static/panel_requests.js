@@ -7,9 +7,9 @@ import { candidateName, cost, isKnown, modelName, moment, percent, keyName } fro
 const VERDICTS = [["", "any verdict"], ["satisfied", "satisfied"], ["unsatisfied", "not satisfied"], ["none", "no verdict"]];
 const EXPLORATIONS = [["", "any"], ["true", "explorations"], ["false", "no explorations"]];
 
-/** `trouble` is told of errors, `explain` of the request that is asked for. */
+/** `trouble` gets errors, `explain` the request to explain. */
 export function requestsPanel({ trouble, explain }) {
-  const state = { level: null, rows: [], before: null, asked: 0 };
+  const state = { level: null, rows: [], before: null, latest: 0 };
   const filters = {
     model: el("input", { id: "filter-model", type: "text", list: "models", placeholder: "any model", autocomplete: "off" }),
     verdict: choice("filter-verdict", VERDICTS),
@@ -19,7 +19,7 @@ export function requestsPanel({ trouble, explain }) {
   const parts = {
     models: el("datalist", { id: "models" }),
     list: el("div", {}),
-    said: el("p", { class: "note", role: "status" }),
+    note: el("p", { class: "note", role: "status" }),
     more: el("button", { type: "button", class: "secondary", hidden: true }, "Look further back"),
   };
   const load = (isMore) => show(state, filters, parts, { isMore, trouble, explain });
@@ -42,7 +42,7 @@ export function requestsPanel({ trouble, explain }) {
     el("h2", { id: "requests-title" }, "Newest requests"),
     form,
     parts.models,
-    parts.said,
+    parts.note,
     parts.list,
     parts.more,
   );
@@ -67,8 +67,8 @@ function field(name, input) {
 }
 
 async function show(state, filters, parts, { isMore, trouble, explain }) {
-  state.asked += 1;
-  const { asked, level } = state;
+  state.latest += 1;
+  const { latest, level } = state;
   let found;
   try {
     found = await requests({
@@ -84,21 +84,21 @@ async function show(state, filters, parts, { isMore, trouble, explain }) {
     trouble(error);
     return;
   }
-  if (asked !== state.asked) {
-    return; // something else was asked for meanwhile
+  if (latest !== state.latest) {
+    return; // something else was requested meanwhile
   }
   state.rows = isMore ? [...state.rows, ...found.requests] : found.requests;
   state.before = found.before;
   const isAny = Object.values(filters).every((input) => input.value === "");
   parts.card.hidden = isAny && state.rows.length === 0 && found.before === null; // there is nothing to look for
   parts.more.hidden = found.before === null;
-  parts.said.textContent = state.rows.length ? `${state.rows.length} shown, the newest first. A time leads to the explanation of its request.` : "No such requests so far back.";
+  parts.note.textContent = state.rows.length ? `${state.rows.length} shown, the newest first. A time leads to the explanation of its request.` : "No such requests so far back.";
   replace(parts.list, state.rows.length ? listing(state, explain, (key) => byKey(filters, parts, state, key, { trouble, explain })) : []);
 }
 
-function byKey(filters, parts, state, key, told) {
+function byKey(filters, parts, state, key, handlers) {
   filters.key.value = key;
-  show(state, filters, parts, { isMore: false, ...told });
+  show(state, filters, parts, { isMore: false, ...handlers });
 }
 
 function listing(state, explain, filterKey) {

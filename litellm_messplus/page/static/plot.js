@@ -8,7 +8,7 @@ const TICK_WIDTH = 84;
 const LETTER_WIDTH = 6.8;
 
 /**
- * Draw a model of `width` pixels, and say where its points are.
+ * Draw a model of `width` pixels, and return where its points are.
  *
  * The model has `size` points and any of: `bars` [{name, colour, values}] that stack, `bands`
  * [{colour, low, high}], `lines` [{name, colour, values, dashed}]; and `domain` [least, most],

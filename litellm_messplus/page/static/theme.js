@@ -1,4 +1,4 @@
-// Light or dark: what the system says, unless the reader has chosen. Runs before the first paint.
+// Light or dark: what the system prefers, unless the reader has chosen. Runs before the first paint.
 (() => {
   const KEY = "messplus-theme";
   const root = document.documentElement;

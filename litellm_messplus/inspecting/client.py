@@ -33,14 +33,14 @@ def logged_by(url: str, key: str, given: str) -> Logged:
 
     Raises NoAnswerError if the proxy answers something else, or not at all.
     """
-    answer = ask("GET", url, key, f"requests/{quote(given, safe='')}")
+    answer = call_route("GET", url, key, f"requests/{quote(given, safe='')}")
     try:
         return logged_of(answer)
     except NotARequestError as error:
         raise OtherServerError(url) from error
 
 
-def ask(method: str, url: str, key: str, route: str, body: Any = None, **parameters: int) -> Any:
+def call_route(method: str, url: str, key: str, route: str, body: Any = None, **query: int) -> Any:
     """Return the JSON that a route of the plugin answers; None if the answer is not JSON.
 
     Raises NoAnswerError if no proxy answers, or if it refuses; NoRouteError if it has no such
@@ -50,7 +50,7 @@ def ask(method: str, url: str, key: str, route: str, body: Any = None, **paramet
     headers = {"authorization": f"Bearer {key}"}
     try:
         answer = httpx.request(
-            method, address, params=parameters, headers=headers, json=body, timeout=SECONDS
+            method, address, params=query, headers=headers, json=body, timeout=SECONDS
         )
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise NoAnswerError(f"no proxy answers on {url}: {plain(str(error))}") from error
