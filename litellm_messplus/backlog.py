@@ -168,7 +168,7 @@ AGAIN_SECONDS = 1.0
 @dataclass(eq=False, repr=False)
 class Arrivals:
     """The look-ups that wait for an id, in bounded number: further ones are refused, for any id.
-    ``is_late`` tells whether records of other workers may not be in the log for long."""
+    ``is_late`` is whether records of other workers may not be in the log for long."""
 
     most: int = MOST_WAITING
     most_of_one: int = MOST_OF_ONE
@@ -253,5 +253,5 @@ class Unlogged:
             if getattr(record, "request_id", None) in self._requests:
                 raise UnloggedRequestError(
                     "the request was not logged, so that nothing is logged about it; the proxy's "
-                    "log says why"
+                    "log has the reason"
                 )

@@ -35,7 +35,7 @@ def is_deterministic(score: Score) -> None:
         assert _scored(score, PROMPT, text) == first, f"{title}: the score must not change"
 
 
-def tells_answers_apart(score: Score) -> None:
+def distinguishes_answers(score: Score) -> None:
     """Check that not all answers have the same score, nor that none has one."""
     found = {_scored(score, PROMPT, text) for text in (*TEXTS.values(), "42", "I cannot say.")}
     assert len(found - {None}) > 0, "some answer must have a score"
@@ -43,7 +43,7 @@ def tells_answers_apart(score: Score) -> None:
 
 
 def keeps_its_time(score: Score) -> None:
-    """Check that long texts are scored within the limit, after which a score says nothing."""
+    """Check that long texts are scored within the limit, after which a score is unknown."""
     long = TEXTS["100,000 characters"]
     best = min(_seconds(score, long) for _ in range(3))
     assert best <= SCORE_SECONDS, f"took {best:.1f} s; at most {SCORE_SECONDS} s"
@@ -52,7 +52,7 @@ def keeps_its_time(score: Score) -> None:
 CHECKS: tuple[Callable[[Score], None], ...] = (
     gives_scores_of_any_text,
     is_deterministic,
-    tells_answers_apart,
+    distinguishes_answers,
     keeps_its_time,
 )
 

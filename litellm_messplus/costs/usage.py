@@ -76,7 +76,7 @@ class TokenEstimator:
 # The duration of a candidate's calls: the share of them that takes longer than a limit.
 #
 # Why it exists: "at most 5 % of the requests take longer than two seconds" is a promise about the
-# tail, and a mean says nothing about a tail. So the newest calls themselves are kept, as
+# tail, and a mean shows nothing of a tail. So the newest calls themselves are kept, as
 # logarithms: the duration of each, and the expected length of its answer as a multiple of the usual
 # one. An answer of twice the expected length takes between once (waiting for the first token is
 # all) and twice as long (every token counts); the ``elasticity`` between the two is fitted to the

@@ -10,7 +10,7 @@ from litellm_messplus.runtime.errors import MessplusError
 
 
 class NotMeasuredError(MessplusError):
-    """No sensor counted anything. That is not zero joules; the message says what to do."""
+    """No sensor counted anything. That is not zero joules; the message has the remedy."""
 
 
 class EndpointError(MessplusError):
@@ -18,7 +18,7 @@ class EndpointError(MessplusError):
 
 
 class FitError(MessplusError):
-    """The windows do not determine the cost of a token; the message says why."""
+    """The windows do not determine the cost of a token; the message has the reason."""
 
 
 PLAUSIBLE_WATTS = 2000.0
@@ -74,9 +74,9 @@ def reading(seconds: float, joules: Mapping[str, float]) -> Reading:
         raise NotMeasuredError(
             f"{', '.join(silent) or 'no sensor'} counted 0 J in {seconds:.3g} s, which is not "
             "measured: the device may not support it, or this user may not read it (`python -m "
-            "zeus.show_env` on the GPU host tells). Name devices that can be read with --gpu, or "
+            "zeus.show_env` on the GPU host shows). Name devices that can be read with --gpu, or "
             "start zeusd on the host, as root, and give --zeusd HOST:PORT; a window must last "
-            "longer than the counters take to move, which --seconds says"
+            "longer than the counters take to move, which --seconds sets"
         )
     backwards = [counted for counted in joules.values() if counted < 0]
     return Reading(seconds, sum(backwards or joules.values()))

@@ -113,7 +113,7 @@ def _require_difference(work: Floats) -> None:
     size = np.linalg.norm(per_request, axis=0)
     if not size.all() or np.linalg.matrix_rank(per_request / size, tol=TOLERANCE) < COEFFICIENTS:
         raise FitError(
-            "the windows do not tell prompt tokens, completion tokens and requests apart: give "
+            "the windows do not distinguish prompt tokens, completion tokens and requests: give "
             "lengths that differ more in --prompt-tokens and --completion-tokens, and see that "
             "the endpoint answers in them"
         )

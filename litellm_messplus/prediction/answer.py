@@ -70,7 +70,7 @@ class Answer(NamedTuple):
     """An answer as a client gets it: its text, the number of its tool calls, and whether it ended
     only because it reached the longest length allowed. ``characters`` is the length of the whole
     text if ``text`` is only its beginning and end. ``log_probabilities`` are those of its tokens,
-    if the endpoint gives them, and ``score`` is a score of one's own, NaN if it says nothing."""
+    if the endpoint gives them, and ``score`` is a score of one's own, NaN if it is unknown."""
 
     text: str
     tools: int = 0

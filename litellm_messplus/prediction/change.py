@@ -186,7 +186,7 @@ def _log_ratio(label: float, rate: float, shift: float) -> float:
 # Whether a model's answers have changed, without labels: a Page sum of what they show.
 #
 # What answers show beyond their prompts is the same on average as long as a model answers as
-# before. If they begin to look worse, labels are bought until those tell whether it has changed.
+# before. If they begin to look worse, labels are bought until those show whether it has changed.
 # Answers may look different for other reasons too, so by themselves they change no prediction.
 #
 # Why it exists: the fewer requests are labelled, the longer labels alone take; an answer is there

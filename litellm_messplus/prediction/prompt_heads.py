@@ -191,7 +191,7 @@ class PromptHeads:
         self.combined = Combined(weights, words * self.words.mean, self.average)
 
 
-# What the prompt says about the length of each model's answer, and so about its cost and seconds.
+# What the prompt predicts of the length of each model's answer, and so about its cost and seconds.
 #
 # Why it exists: if one request costs several times as much as another, a satisfied request is
 # bought most cheaply where the step to the better model is small. Every call shows a length,

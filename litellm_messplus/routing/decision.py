@@ -111,7 +111,7 @@ class Decision:
     next best. ``explored`` are the candidates to call in addition, unseen by the user.
     ``propensity`` is the probability with which the first was chosen; ``price`` what one more
     satisfied request might cost, if the policy has such a price. ``is_within_reach`` states
-    whether a candidate may hold alpha, as far as the policy can tell. If it ``reads``, the answer
+    whether a candidate may hold alpha, as far as the policy knows. If it ``reads``, the answer
     may be replaced by a second one.
     """
 

@@ -180,7 +180,7 @@ def chance_to_hold(alpha: float, rate: float, deviation: float) -> float:
 # debt stands, the middle of the zoo may have to serve, and is tested as if it did.
 #
 # A candidate leaves when it is known well, or a cheaper one is surely better. Only under a plan: on
-# the five single benchmarks, where the prompt tells little, the panel costs 1 % and gains nothing.
+# the five single benchmarks, where prompts predict little, the panel costs 1 % and gains nothing.
 #
 # Left out (8 seeds, what is short at the mix's slope): zeroeval_mix 1.39 instead of 1.28 times the
 # mix, ulab 0.67 instead of 0.64; and the beliefs of tiny are out by more than 2.5 deviations twice

@@ -261,11 +261,11 @@ class FeedbackDesk:
                 *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
                 conversation=(found.counted_with or found.request_id) if is_whole else None,
             )
-            if earlier.say(feedback.value, feedback.comment) and earlier.counting == feedback.value:
+            if earlier.has(feedback.value, feedback.comment) and earlier.counting == feedback.value:
                 return replace(accepted, outcome=Outcome.UNCHANGED)
             self._check_room(call_id, earlier, caller)
             if not await self._counts(found, caller, feedback.value, earlier):
-                if earlier.say(feedback.value, feedback.comment):
+                if earlier.has(feedback.value, feedback.comment):
                     return replace(accepted, outcome=Outcome.UNCHANGED)
                 accepted = replace(accepted, outcome=Outcome.BEYOND_INFLUENCE)
             label = self._label(feedback, found, accepted)

@@ -181,8 +181,8 @@ class CallVerdicts:
     counting: float | None = None
     counted_at: datetime | None = None
 
-    def say(self, value: float, comment: str | None) -> bool:
-        """Tell whether the newest has this value and comment; a missing comment matches any."""
+    def has(self, value: float, comment: str | None) -> bool:
+        """Return whether the newest has this value and comment; a missing comment matches any."""
         return value == self.value and (comment is None or storable(comment) == self.comment)
 
 

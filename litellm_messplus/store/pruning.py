@@ -256,7 +256,7 @@ async def are_kept(connection: AsyncConnection, bases: Sequence[Base]) -> bool:
 # bounded size.
 #
 # The newest change of a candidate stays while the candidate is there, one row per model: its number
-# tells which changes are new. The others are included in the base of the zoo.
+# shows which changes are new. The others are included in the base of the zoo.
 
 SPAN = 20_000
 """Positions of the log in one part, which bounds the memory for reading it."""

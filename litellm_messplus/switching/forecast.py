@@ -113,7 +113,7 @@ class Happened:
 
 # The cost of luck. The queue makes up for bad luck, so it shows in the cost and not in the rate: a
 # bad stretch raises the price of satisfaction, and moves requests to better models. The cheapest
-# mixes tell by how much: a little more satisfaction costs little as long as a cheap model can give
+# mixes show by how much: a little more satisfaction costs little as long as a cheap model can give
 # it, and much beyond.
 
 Matrix = NDArray[np.float64]

@@ -102,7 +102,7 @@ class ZooMode:
 
     @property
     def fingerprint(self) -> str:
-        """The digest that tells a changed value of the file from an earlier one."""
+        """The digest that distinguishes a changed value of the file from an earlier one."""
         plain = json.dumps([self.mode, self.share, self.before])
         return sha256(plain.encode()).hexdigest()[:16]
 

@@ -92,7 +92,7 @@ def test_a_fault_is_found_by_its_check(check: Callable[[Encoder], None]) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         (lambda rows: rows.astype(np.float64), "dtype must be float32"),
         (lambda rows: rows[:, :-1], "shape must be"),
@@ -100,12 +100,12 @@ def test_a_fault_is_found_by_its_check(check: Callable[[Encoder], None]) -> None
     ],
 )
 def test_other_shapes_and_types_are_found(
-    change: Callable[[FeatureRows], Any], said: str, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[FeatureRows], Any], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = FakeEncoder()
     encode = encoder.encode
     monkeypatch.setattr(encoder, "encode", lambda texts: change(encode(texts)))
-    with pytest.raises(AssertionError, match=said):
+    with pytest.raises(AssertionError, match=reason):
         conformance.gives_finite_rows(encoder)
 
 
@@ -155,7 +155,7 @@ def test_the_documented_example_of_an_own_encoder_passes() -> None:
     check_encoder(names["LetterShares"])
 
 
-def test_the_fake_is_pinned_for_all_time_but_for_the_delay_and_the_failure_that_are_asked_for(
+def test_the_fake_is_pinned_for_all_time_but_for_the_delay_and_the_failure_that_are_configured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = FakeEncoder(3).encode(["a prompt", "\ud800"])

@@ -14,8 +14,8 @@ def shared_words(prompt: str, answer: str) -> float | None:
     """As in `docs/answers.md`."""
     if not answer.strip():
         return -1.0
-    asked, said = set(prompt.lower().split()), set(answer.lower().split())
-    return len(asked & said) / len(said) if said else None
+    sought, found = set(prompt.lower().split()), set(answer.lower().split())
+    return len(sought & found) / len(found) if found else None
 
 
 async def asynchronous(prompt: str, answer: str) -> float | None:
@@ -41,7 +41,7 @@ class Broken:
                 return float(len(answer))
             case "is_deterministic":
                 return 1.0 / self.calls
-            case "tells_answers_apart":
+            case "distinguishes_answers":
                 return 0.5
             case "keeps_its_time":
                 time.sleep(len(answer) / 1e6)

@@ -191,6 +191,6 @@ def test_no_price_is_none_and_not_zero(rates: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["free", [1.0], True, False], ids=str)
-def test_what_is_no_number_is_said(wrong: Any) -> None:
+def test_what_is_no_number_is_refused(wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         price_of_rates({"input_cost_per_token": wrong})

@@ -77,7 +77,7 @@ def test_a_candidate_without_calls_is_not_known_to_be_slow() -> None:
     assert Durations().tail(1.0, 0.05) == 0.0
 
 
-def test_many_requests_at_once_are_told_the_same_as_one() -> None:
+def test_many_requests_at_once_get_the_same_as_one() -> None:
     random, found = Random(1), Durations()
     for _ in range(KEPT):
         found.add(random.uniform(0.2, 5.0), random.uniform(0.2, 5.0))

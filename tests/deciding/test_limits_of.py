@@ -42,7 +42,7 @@ def standing(built: Engine, at: float = NOON) -> Limits:
     return found
 
 
-def test_a_level_without_limits_is_told_of_none_and_logs_none() -> None:
+def test_a_level_without_limits_has_none_and_logs_none() -> None:
     built = engine()
     choice = built.decide(question(built))
     assert choice.situation.limits is None
@@ -52,9 +52,9 @@ def test_a_level_without_limits_is_told_of_none_and_logs_none() -> None:
 def test_what_is_served_as_before_knows_no_limits() -> None:
     built = engine(**BOTH)
     level: ServiceLevel = built.zoo.levels["default"]
-    beside = level.model_copy(update={"name": f"default{BEFORE_SUFFIX}"})
+    as_before = level.model_copy(update={"name": f"default{BEFORE_SUFFIX}"})
     assert built.situation(question(built)).limits is not None
-    assert built.situation(replace(question(built), level=beside)).limits is None
+    assert built.situation(replace(question(built), level=as_before)).limits is None
 
 
 def test_what_may_be_spent_is_by_the_time_of_the_request_and_a_limit_not_set_says_nothing() -> None:
@@ -85,7 +85,7 @@ def test_a_request_counts_from_its_decision_on_and_no_longer_once_it_is_forgotte
     assert standing(dropped).spent == 0.0
 
 
-def test_a_slow_candidate_is_told_by_its_calls() -> None:
+def test_a_slow_candidate_is_found_by_its_calls() -> None:
     built = engine(**BOTH)
     for _ in range(100):
         built.apply(settled(SMALL, seconds=3.0))

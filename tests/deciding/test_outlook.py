@@ -45,14 +45,14 @@ def judged(engine: Engine, requests: int, first: int = 0) -> Engine:
     return engine
 
 
-def told(engine: Engine, candidates: tuple[str, ...] = CANDIDATES) -> Situation:
+def situation_of(engine: Engine, candidates: tuple[str, ...] = CANDIDATES) -> Situation:
     return engine.situation(
         Question("r1", engine.zoo.levels["default"], point(1, 0), 40, candidates)
     )
 
 
 def outlook(engine: Engine, candidates: tuple[str, ...] = CANDIDATES) -> Outlook:
-    found = told(engine, candidates).outlook
+    found = situation_of(engine, candidates).outlook
     assert found is not None
     return found
 
@@ -64,9 +64,9 @@ def frontier(engine: Engine, candidates: tuple[str, ...] = CANDIDATES) -> Fronti
 
 def test_there_is_none_before_there_are_enough_prompts() -> None:
     engine = judged(build_engine(), FEWEST - 1)
-    assert told(engine).outlook is None
-    assert told(judged(engine, EVERY, FEWEST)).outlook is not None
-    assert told(judged(build_engine(build_zoo(policy="paper")), 100)).outlook is None
+    assert situation_of(engine).outlook is None
+    assert situation_of(judged(engine, EVERY, FEWEST)).outlook is not None
+    assert situation_of(judged(build_engine(build_zoo(policy="paper")), 100)).outlook is None
 
 
 def test_it_is_made_once_until_the_fold_predicts_anew() -> None:
@@ -102,7 +102,7 @@ def test_no_more_than_the_bound_are_kept_at_once() -> None:
     engine = judged(build_engine(), 4 * FEWEST)
     for step in range(5 * OUTLOOKS):
         engine.price_factors = {SMALL: 1.0 + step}
-        told(engine)
+        situation_of(engine)
         assert len(engine.expectations._outlooks) <= OUTLOOKS
 
 

@@ -86,7 +86,7 @@ def test_one_of_a_third_party_by_its_dotted_path(attribute: str, dimension: int)
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "reason"),
     [
         ("no.such.module:encoder", "No module named 'no'"),
         (f"{HERE}:nothing", "has no attribute 'nothing'"),
@@ -102,8 +102,8 @@ def test_one_of_a_third_party_by_its_dotted_path(attribute: str, dimension: int)
         ("someone/no-such-encoder", "hf download someone/no-such-encoder"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_before_the_start(setting: str, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said) as raised:
+def test_what_cannot_be_honoured_is_refused_before_the_start(setting: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason) as raised:
         load_encoder(setting)
     assert (raised.value.key, raised.value.given) == ("messplus.encoder", setting)
 

@@ -138,7 +138,7 @@ def test_a_folder_that_holds_something_else_is_refused(kind: Kind, copy: Path) -
         (lambda source: OnnxEncoder(Path(source)), "someone/nowhere", "hf download sentence-"),
     ],
 )
-def test_weights_that_are_not_there_are_told_how_to_get_and_looked_for_nowhere_else(
+def test_weights_that_are_not_there_get_a_hint_and_are_looked_for_nowhere_else(
     load: Callable[[str], Encoder], source: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("socket.getaddrinfo", lambda *given, **named: pytest.fail("a download"))

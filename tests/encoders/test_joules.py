@@ -210,10 +210,10 @@ def test_the_joules_of_a_batch_are_its_computing_and_waiting_takes_none(
 
 @pytest.mark.usefixtures("sensor")
 @pytest.mark.parametrize(
-    ("wrong", "said"), [("silent", "counted 0 J"), ("broken", "the sensor is gone")]
+    ("wrong", "reason"), [("silent", "counted 0 J"), ("broken", "the sensor is gone")]
 )
-def test_an_encoder_starts_beside_a_sensor_that_fails_and_the_log_says_why(
-    wrong: str, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_an_encoder_starts_with_a_sensor_that_fails_and_the_log_has_the_reason(
+    wrong: str, reason: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(SENSOR, wrong)
     caplog.set_level(logging.INFO, "litellm_messplus")
@@ -222,13 +222,13 @@ def test_an_encoder_starts_beside_a_sensor_that_fails_and_the_log_says_why(
 
     (message,) = [each for each in caplog.messages if "consumes" in each]
     assert message.startswith("what the encoder consumes: not measured: ")
-    assert said in message
+    assert reason in message
 
 
 def test_a_process_that_comes_up_again_keeps_what_was_measured(
     burning: ProcessEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside requests it would measure theirs, and they would wait for it."""
+    """Next to requests it would measure theirs, and they would wait for it."""
     monkeypatch.setattr(process, "REST_SECONDS", 0.05)
     monkeypatch.setenv(SENSOR, "silent")
     before = int(burning.encode(["a"])[0, 0])
@@ -245,7 +245,7 @@ def test_a_process_that_comes_up_again_keeps_what_was_measured(
     assert found[0].joules == pytest.approx(BURNT_SECONDS * WATTS, rel=0.25)
 
 
-async def asked(service: FeatureService, *texts: str) -> list[Encoding]:
+async def encodings(service: FeatureService, *texts: str) -> list[Encoding]:
     """All at once."""
     conversations = [Conversation.of_text(text) for text in texts]
     found = await asyncio.gather(*(service.features(each, PATIENT) for each in conversations))
@@ -256,9 +256,9 @@ async def test_the_joules_of_the_requests_add_up_to_those_of_the_encoder(
     burning: ProcessEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = FeatureService(burning, batch=3, wait_seconds=PATIENT)
-    together = await asked(service, "a", "b", "c")
+    together = await encodings(service, "a", "b", "c")
     monkeypatch.setattr(service._batcher, "wait_seconds", 0.0)
-    alone = await asked(service, "d")
+    alone = await encodings(service, "d")
     statistics = service.statistics()
     await service.close()
 
@@ -273,8 +273,8 @@ async def test_who_finds_a_prompt_encoded_or_on_its_way_has_it_for_nothing(
     burning: ProcessEncoder,
 ) -> None:
     service = FeatureService(burning)
-    first, second = await asked(service, "same", "same")
-    (cached,) = await asked(service, "same")
+    first, second = await encodings(service, "same", "same")
+    (cached,) = await encodings(service, "same")
     statistics = service.statistics()
     await service.close()
 
@@ -288,7 +288,7 @@ async def test_without_a_sensor_nothing_is_measured_and_the_cache_does_not_say_z
     is_fast: bool,
 ) -> None:
     service = FeatureService(FakeEncoder(is_fast=is_fast), wait_seconds=0.0)
-    found = [*await asked(service, "same", "same"), *await asked(service, "same")]
+    found = [*await encodings(service, "same", "same"), *await encodings(service, "same")]
     statistics = service.statistics()
     await service.close()
 

@@ -96,7 +96,7 @@ def until_it_encodes(encoder: ProcessEncoder) -> list[EncoderProcessError]:
 
 
 def refusal(encoder: ProcessEncoder) -> str:
-    """What is said while there is no process that encodes."""
+    """The error while there is no process that encodes."""
     with pytest.raises(EncoderProcessError) as raised:
         encoder.encode(["again"])
     return str(raised.value)
@@ -160,7 +160,7 @@ def test_a_process_that_does_not_come_up_is_refused_too() -> None:
     assert raised.value.key == "messplus.encoder"
 
 
-def test_an_error_of_the_encoder_is_told_with_its_place_and_ends_nothing(
+def test_an_error_of_the_encoder_is_reported_with_its_place_and_ends_nothing(
     telling: ProcessEncoder,
 ) -> None:
     before = process_of(telling)
@@ -171,9 +171,9 @@ def test_an_error_of_the_encoder_is_told_with_its_place_and_ends_nothing(
 
 
 @pytest.mark.usefixtures("short_rests")
-@pytest.mark.parametrize(("end", "said"), [("kill", "-9"), ("end", "3"), ("hang", "sent nothing")])
+@pytest.mark.parametrize(("end", "cause"), [("kill", "-9"), ("end", "3"), ("hang", "sent nothing")])
 def test_a_process_that_ends_or_hangs_is_ended_and_replaced(
-    end: str, said: str, monkeypatch: pytest.MonkeyPatch
+    end: str, cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(started(TELLING)) as telling:
         before = process_of(telling)
@@ -182,7 +182,7 @@ def test_a_process_that_ends_or_hangs_is_ended_and_replaced(
         patience = 0.1 if end == "hang" else PATIENT
         with monkeypatch.context() as hasty:
             hasty.setattr(telling, "_patience_seconds", patience)
-            with pytest.raises(EncoderProcessError, match=said):
+            with pytest.raises(EncoderProcessError, match=cause):
                 telling.encode(["hang" if end == "hang" else "end"])
         assert not is_running(before)
         assert until_it_encodes(telling) != []
@@ -267,12 +267,12 @@ async def test_a_stop_ends_the_process_whatever_it_is_at(
     child, begun = process_of(telling), tmp_path / "begun"
     features = FeatureService(telling)
     conversation = Conversation.of_text(f"{text}@{begun}")
-    asked = asyncio.create_task(features.features(conversation, PATIENT))
-    await until_it_holds(begun.exists if text == "hang" else asked.done)
+    waiting = asyncio.create_task(features.features(conversation, PATIENT))
+    await until_it_holds(begun.exists if text == "hang" else waiting.done)
     await features.close()
 
     assert not is_running(child)
-    assert (await asked is None) == (text == "hang")
+    assert (await waiting is None) == (text == "hang")
 
 
 @pytest.mark.parametrize("text", ["idle", "hang"])
@@ -309,7 +309,7 @@ def test_on_a_cpu_every_thread_of_it_gives_way(encoder: ProcessEncoder) -> None:
     assert {os.getpriority(os.PRIO_PROCESS, each) for each in threads} == {worker.NICENESS}
 
 
-# What goes over the line, and what is left when nobody is there.
+# What goes over the line, and what is left when the process is gone.
 
 
 def test_the_other_end_gets_what_was_sent() -> None:

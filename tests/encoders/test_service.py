@@ -19,7 +19,7 @@ from tests.support.patience import PATIENT, turns, until_it_holds
 from tests.support.virtual_time import running_loop
 
 TOO_LONG = 2 * PATIENT
-"""Seconds of encoding that nobody waits for."""
+"""Seconds of encoding that no request waits for."""
 
 
 class SlowEncoder:
@@ -109,14 +109,14 @@ async def hold(service: FeatureService, encoder: SlowEncoder) -> asyncio.Task[Fe
     ("make", "rows", "threads", "overloaded"),
     [(FastEncoder, [6.0, 1.0], {"MainThread"}, 0), (SlowEncoder, None, set(), 1)],
 )
-async def test_a_fast_encoder_is_asked_on_the_spot_and_nobody_waits_with_no_time_left(
+async def test_a_fast_encoder_is_called_on_the_spot_and_none_waits_with_no_time_left(
     make: type[SlowEncoder], rows: list[float] | None, threads: set[str], overloaded: int
 ) -> None:
     encoder = make()
     async with serving(encoder) as service:
-        asked = service.features(Conversation.of_text("four \ud800"), 0.0)
+        waiting = service.features(Conversation.of_text("four \ud800"), 0.0)
         with pytest.raises(StopIteration) as ended:
-            asked.send(None)  # what never waits costs no turn of the event loop
+            waiting.send(None)  # what never waits costs no turn of the event loop
 
     found = ended.value.value
     assert (found if found is None else found.features.tolist()) == rows
@@ -178,7 +178,7 @@ async def test_a_batch_is_no_larger_than_can_be_done_in_time() -> None:
     assert found[1] is not None
 
 
-async def test_whoever_waits_past_the_deadline_gets_none_and_the_cache_gets_the_features() -> None:
+async def test_a_request_that_waits_too_long_gets_none_and_the_cache_gets_the_features() -> None:
     encoder = SlowEncoder()
     async with serving(encoder) as service:
         encoder.gate.clear()
@@ -205,7 +205,7 @@ async def test_equal_texts_under_way_are_encoded_once_each_waiter_with_a_deadlin
     assert encoder.batches == [["held"], ["same"]]
 
 
-async def test_what_nobody_waits_for_any_more_is_not_encoded() -> None:
+async def test_what_no_request_waits_for_any_more_is_not_encoded() -> None:
     encoder = SlowEncoder()
     async with serving(encoder) as service:
         held = await hold(service, encoder)
@@ -278,7 +278,7 @@ async def test_an_encoder_that_fails_gives_none_and_is_reported(how: str, is_fas
     assert (service.statistics().failures, service.statistics().late) == (3, 0)
 
 
-async def test_closing_waits_for_the_thread_and_lets_everybody_go() -> None:
+async def test_closing_waits_for_the_thread_and_lets_all_go() -> None:
     encoder = SlowEncoder()
     async with serving(encoder) as service:
         held = await hold(service, encoder)
@@ -304,7 +304,7 @@ async def test_an_encoder_that_was_too_slow_is_tried_again_later() -> None:
         assert await ask(service, "too soon") is None
         assert (service.statistics().overloaded, service.statistics().late) == (1, 0)
         encoder.now += TOO_LONG * REST
-        assert await ask(service, "tried") is None  # nobody waits for a mere trial
+        assert await ask(service, "tried") is None  # none waits for a mere trial
         assert (service.statistics().overloaded, service.statistics().late) == (2, 0)
         await until_it_holds(lambda: service.statistics().prompts == 2)
         found = [await ask(service, text) for text in ("tried", "faster now")]
@@ -313,7 +313,7 @@ async def test_an_encoder_that_was_too_slow_is_tried_again_later() -> None:
     assert encoder.batches == [["to know how long one takes"], ["tried"], ["faster now"]]
 
 
-async def test_nobody_waits_for_an_encoder_that_is_still_warming_up() -> None:
+async def test_no_request_waits_for_an_encoder_that_is_still_warming_up() -> None:
     encoder = SlowEncoder()
     encoder.gate.clear()
     async with serving(encoder) as service:
@@ -331,7 +331,7 @@ async def test_nobody_waits_for_an_encoder_that_is_still_warming_up() -> None:
     assert service.statistics().prompts == 0
 
 
-def test_nobody_waits_so_long_that_a_late_event_loop_would_make_it_too_long() -> None:
+def test_no_request_waits_so_long_that_a_late_event_loop_would_make_it_too_long() -> None:
     """In a loop that is busy for 30 ms in every turn."""
     encoder = SlowEncoder()
 
@@ -341,7 +341,7 @@ def test_nobody_waits_so_long_that_a_late_event_loop_would_make_it_too_long() ->
             service._lateness = Lateness(loop.time)
 
             async def waited(text: str, seconds: float) -> float:
-                """How long features are waited for in vain."""
+                """How long late features are waited for."""
                 started = loop.time()
                 assert await service.features(Conversation.of_text(text), seconds) is None
                 return loop.time() - started
@@ -366,7 +366,7 @@ def test_nobody_waits_so_long_that_a_late_event_loop_would_make_it_too_long() ->
     assert with_too_little == 0.0
 
 
-# How late an event loop is, found by whoever is about to wait in it.
+# How late an event loop is, found by the request that is about to wait in it.
 
 close_to = partial(pytest.approx, abs=1e-6)
 

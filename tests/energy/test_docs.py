@@ -66,7 +66,7 @@ def test_every_key_of_the_file_is_described_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     [
         f"relative error is above {profile.MAX_RELATIVE_ERROR:g}",
         f"more than {meter.PLAUSIBLE_WATTS:,.0f} W a sensor",
@@ -74,8 +74,8 @@ def test_every_key_of_the_file_is_described_and_no_other() -> None:
         f"more than {follow.BOUND:g} times off",
     ],
 )
-def test_the_limits_are_those_of_the_code(said: str) -> None:
-    assert said in " ".join(PAGE.text.split())
+def test_the_limits_are_those_of_the_code(sentence: str) -> None:
+    assert sentence in " ".join(PAGE.text.split())
 
 
 def test_the_limits_in_words_are_those_of_the_code() -> None:

@@ -1,4 +1,4 @@
-"""In service, calls get the joules of the windows that they ran in, all of them and nobody else;
+"""In service, calls get the joules of the windows that they ran in, all of them and no others;
 failures cost measurements alone."""
 
 import asyncio
@@ -176,7 +176,7 @@ def test_an_absurd_window_does_not_move_the_correction(measured: float) -> None:
     assert books.counts == DROPPED
 
 
-def test_two_deployments_on_one_device_are_told_apart_by_their_mix() -> None:
+def test_two_deployments_on_one_device_are_distinguished_by_their_mix() -> None:
     """One takes twice what its profile says, the other what it says."""
     books = Books()
     for step in range(600):
@@ -286,7 +286,7 @@ async def test_a_useless_window_is_counted_and_the_next_are_followed(
     assert service.follower.correction("one") == 1.0
 
 
-async def test_a_call_that_nobody_takes_costs_the_others_nothing() -> None:
+async def test_a_call_that_no_window_takes_costs_the_others_nothing() -> None:
     service = Service(300.0)
     for name in ("first", "refused", "last"):
         service.follower.ended(Call(name, "one", 1.0, 2.0, 100.0))

@@ -125,7 +125,7 @@ def test_a_grid_that_cannot_be_fitted_is_refused_by_its_option(
         Grid(**changed)
 
 
-def test_a_grid_holds_for_the_middle_concurrency_unless_told() -> None:
+def test_a_grid_holds_for_the_middle_concurrency_by_default() -> None:
     assert Grid(concurrency=(16, 1, 4)).served == 4
     assert Grid(concurrency=(1, 16)).served == 16
     assert Grid(serving_concurrency=1).served == 1

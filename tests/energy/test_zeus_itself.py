@@ -62,7 +62,7 @@ def test_a_host_without_a_sensor_stops_and_says_what_to_do(
     ("options", "watts"),
     [({}, 400.0), ({"gpus": [1]}, 300.0), ({"gpus": [0], "with_cpu": True}, 220.0)],
 )
-def test_the_joules_of_what_was_asked_for_are_read_from_a_daemon(
+def test_the_joules_of_the_named_devices_are_read_from_a_daemon(
     start: Start, options: dict[str, object], watts: float
 ) -> None:
     now = 100.0

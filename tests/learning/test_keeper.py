@@ -130,7 +130,7 @@ async def test_a_start_that_is_tried_again_goes_on_with_its_learner(
 
 
 async def test_a_process_that_was_launched_in_vain_ends(database_url: str) -> None:
-    """The worker's start ended before it said what to learn."""
+    """The worker's start ended before it sent what to learn."""
     process = launch()
     await Keeper(settings_of(database_url), process).close()
     assert process.returncode == 0
@@ -183,7 +183,7 @@ async def test_settings_that_do_not_fit_are_passed_on(either: AsyncEngine, eithe
     assert not isinstance(raised.value, DatabaseAwayError)
 
 
-async def test_a_database_that_is_away_is_told_apart(tmp_path: Path) -> None:
+async def test_a_database_that_is_away_is_distinguished(tmp_path: Path) -> None:
     """And no empty one is made in its place."""
     missing = tmp_path / "messplus.db"
     for url in (

@@ -47,9 +47,9 @@ COSTS = {SMALL: 1.0, LARGE: 10.0}
 
 def small(request_id: str) -> list[Record]:
     """A request that the small model served for 1, where the largest would have cost 10."""
-    asked = request(request_id, largest=LARGE, chosen=SMALL, estimated_cost=COSTS)
+    record = request(request_id, largest=LARGE, chosen=SMALL, estimated_cost=COSTS)
     return [
-        replace(asked, is_exploration=False),
+        replace(record, is_exploration=False),
         served_call(request_id, candidate=SMALL, cost=1.0),
     ]
 
@@ -86,9 +86,9 @@ async def test_a_failed_explored_request_saves_nothing_and_its_unseen_call_is_pa
     assert await saved(database) == 9.0
 
     failed = served_call("r2", candidate=SMALL, cost=1.0, status=CallStatus.FAILURE)
-    asked = request("r2", largest=LARGE, chosen=SMALL, estimated_cost=COSTS)
+    record = request("r2", largest=LARGE, chosen=SMALL, estimated_cost=COSTS)
     explored = exploration_call("r2", 1, candidate=LARGE, cost=10.0)
-    await log.append(database, [replace(asked, is_exploration=True), failed, explored])
+    await log.append(database, [replace(record, is_exploration=True), failed, explored])
 
     assert await saved(database) == (await tally(database)).saved == 9.0 - 10.0
 
@@ -97,9 +97,9 @@ async def test_what_is_served_as_before_saves_nothing_and_judging_is_paid(
     database: AsyncEngine,
 ) -> None:
     """By the one number of status, views and the budget of labels."""
-    asked = small("r2")[0]
-    assert isinstance(asked, RequestRecord)
-    watched = replace(asked, service_level="default:before", trial=Trial(Arm.BEFORE))
+    record = small("r2")[0]
+    assert isinstance(record, RequestRecord)
+    watched = replace(record, service_level="default:before", trial=Trial(Arm.BEFORE))
     graded = GradingRecord("g", "r1", datetime.now(UTC), "judge", GradingStatus.GRADED, 1, 0.5)
     await log.append(
         database, [*small("r1"), watched, small("r2")[1], replace(graded, zoo_cost=2.0)]
@@ -122,10 +122,10 @@ async def test_of_two_checks_that_say_the_same_the_fold_and_the_table_take_one(
     database: AsyncEngine,
 ) -> None:
     """One of them spoke again, so that the other stands before it in the log."""
-    said = [("check:a", 1.0), ("check:b", 0.3), ("check:a", 0.5)]
+    sources = [("check:a", 1.0), ("check:b", 0.3), ("check:a", 0.5)]
     labels = [
         label("r1", 0.0, label_id=f"l{place}", kind=LabelKind.CHECK, source=source, weight=weight)
-        for place, (source, weight) in enumerate(said)
+        for place, (source, weight) in enumerate(sources)
     ]
     await log.append(database, [*small("r1"), *labels])
 
@@ -173,7 +173,7 @@ words = st.lists(
 def courses(draw: st.DrawFn, name: str) -> list[Record]:
     """A request that is judged before its end and after, often failed; and perhaps a turn that goes
     on with it."""
-    said = [
+    labels = [
         label(name, value, label_id=f"{name}-{n}", kind=kind, source=source, weight=weight)
         for n, ((kind, source), value, weight) in enumerate(draw(words) + draw(words))
     ]
@@ -182,8 +182,8 @@ def courses(draw: st.DrawFn, name: str) -> list[Record]:
     end: list[Record] = [served_call(name, status=status)]
     if failed and draw(st.booleans()):
         end.append(label(name, 0.0, label_id=f"{name}-f", kind=LabelKind.CHECK, source=FAILED))
-    at = draw(st.integers(0, len(said)))
-    events: list[Record] = [*said[:at], *end, *said[at:]]
+    at = draw(st.integers(0, len(labels)))
+    events: list[Record] = [*labels[:at], *end, *labels[at:]]
     if draw(st.booleans()):
         turn = f"{name}-turn"
         at = draw(st.integers(0, len(events)))
@@ -196,7 +196,7 @@ def courses(draw: st.DrawFn, name: str) -> list[Record]:
 async def test_the_fold_and_the_table_let_the_same_label_count_failed_or_not(
     database: AsyncEngine, data: st.DataObject
 ) -> None:
-    """Whenever it was said: before the end or after, before the conversation went on or after."""
+    """Whenever it was given: before the end or after, before the conversation went on or after."""
     head = await log.head(database)
     records = data.draw(courses(f"r{head}"))
     random, rest = Random(data.draw(st.integers(0, 9))), list(records)

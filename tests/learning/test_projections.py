@@ -1,5 +1,5 @@
 """Verdicts, outcomes and sums say what the log says, after whatever was written in whatever
-batches; and what requests came to is one number, however it is read."""
+batches; and the total of requests is one number, however it is read."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
@@ -106,15 +106,15 @@ def test_only_the_newest_requests_are_remembered() -> None:
         recent.keep({f"r{number}": Logged({})}, {}, number)
 
     assert list(recent.take(4)[0]) == ["r2", "r3", "r4"]
-    assert not recent.take(4)[0], "whoever took it may have changed it"
+    assert not recent.take(4)[0], "who took it may have changed it"
 
 
-def test_a_request_with_many_labels_is_asked_for_in_the_log() -> None:
-    said = rebuilt(LoggedLabel, row_of(label("r1"), 1))
+def test_a_request_with_many_labels_is_read_from_the_log() -> None:
+    one = rebuilt(LoggedLabel, row_of(label("r1"), 1))
     recent = Remembered()
-    recent.keep({"r1": Logged({}, labels=[said] * MOST_LABELS)}, {}, 1)
+    recent.keep({"r1": Logged({}, labels=[one] * MOST_LABELS)}, {}, 1)
     assert list(recent.take(1)[0]) == ["r1"]
-    recent.keep({"r1": Logged({}, labels=[said] * (MOST_LABELS + 1))}, {}, 2)
+    recent.keep({"r1": Logged({}, labels=[one] * (MOST_LABELS + 1))}, {}, 2)
     assert len(recent._requests) == 0
 
 

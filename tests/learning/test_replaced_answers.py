@@ -1,4 +1,4 @@
-"""A request whose answer was replaced came to what both calls cost, and to what the second was."""
+"""A request whose answer was replaced costs what both calls cost, and is what the second was."""
 
 from typing import Any
 

@@ -25,14 +25,14 @@ async def test_it_is_the_certificate_of_sqlite(
         await log.append(engine, history.records())
     await other.dispose()
     cut: dict[str, Any] = {"now": LATER - timedelta(days=2), "window": 7}
-    for asked in ({"now": LATER}, cut):
-        here, there = [await certificate_of(url, ZOO, **asked) for url in (database_url, other_url)]
+    for given in ({"now": LATER}, cut):
+        here, there = [await certificate_of(url, ZOO, **given) for url in (database_url, other_url)]
 
         assert here.promises == there.promises
         assert sum(each.since.told for each in here.promises) > 0
 
-    said = [tuple(each.values()) for each in await _rows(database, here.sql)]
-    assert [row[1:] for row in said if row[0] == here.promises[0].service_level] == [
+    rows = [tuple(each.values()) for each in await _rows(database, here.sql)]
+    assert [row[1:] for row in rows if row[0] == here.promises[0].service_level] == [
         tuple(asdict(each).values()) for each in here.promises[0].since.said
     ]
 

@@ -66,8 +66,8 @@ def is_listening(worker: Worker) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def told_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is found by the clock: only what is told of is seen in time."""
+def notices_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is found by the clock: only what is notified is seen in time."""
     monkeypatch.setattr(notices, "SELDOM_SECONDS", 2 * PATIENT)
 
 
@@ -80,7 +80,7 @@ async def workers(database: AsyncEngine, database_url: str) -> AsyncIterator[tup
         )
 
 
-async def test_a_label_at_one_worker_is_told_to_the_other_one(
+async def test_a_label_at_one_worker_is_reported_to_the_other_one(
     workers: tuple[Worker, Worker],
 ) -> None:
     here, there = workers
@@ -95,7 +95,7 @@ async def test_a_label_at_one_worker_is_told_to_the_other_one(
     assert [each.counters.as_dict() for each in workers] == [{}, {}]
 
 
-async def test_a_worker_does_not_read_back_what_it_is_told_of_its_own(
+async def test_a_worker_does_not_read_back_the_notices_of_its_own(
     database: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[int, int]] = []
@@ -114,7 +114,7 @@ async def test_a_worker_does_not_read_back_what_it_is_told_of_its_own(
 
 
 async def has_looked(worker: Worker) -> None:
-    """Until the worker has been told of what it has written itself."""
+    """Until the worker was notified of what it has written itself."""
     followed = learner_of(worker.journal)._following
     await until_it_holds(lambda: followed.upto >= worker.journal.position and not followed._timer)
     await turns()
@@ -187,14 +187,14 @@ async def test_a_connection_that_was_killed_comes_back_and_misses_nothing(
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {LISTENERS}",
         )
         await until_it_holds(lambda: "log_notices_lost" in worker.counters.as_dict())
-        await appended(database, request("while nobody listens"))
+        await appended(database, request("while none listens"))
         await worker.reached(1)
 
         assert is_listening(worker)
         assert worker.counters.as_dict() == {"log_notices_lost": 1}
 
 
-async def test_the_clock_looks_while_nothing_is_heard(
+async def test_the_clock_looks_without_notices(
     database: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As behind a pooler that gives each transaction another connection."""

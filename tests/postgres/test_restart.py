@@ -49,7 +49,7 @@ async def test_the_metrics_are_there_while_it_is_away(
 async def test_the_first_status_after_it_is_answered(
     own_server: Postgres, client: httpx.AsyncClient
 ) -> None:
-    """By a connection from before it, which nobody has tried since."""
+    """By a connection from before it, which was not tried since."""
     assert (await client.get("/messplus/status")).status_code == 200
     own_server.kill()
     await own_server.start_again()

@@ -1,9 +1,9 @@
-"""What was forecast of a switch stands beside what happened, on Postgres as on SQLite."""
+"""What was forecast of a switch stands next to what happened, on Postgres as on SQLite."""
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests.support.switches import assert_forecast_beside_happened
 
 
-async def test_the_view_shows_what_happened_beside_the_forecast(database: AsyncEngine) -> None:
+async def test_the_view_shows_what_happened_next_to_the_forecast(database: AsyncEngine) -> None:
     await assert_forecast_beside_happened(database)

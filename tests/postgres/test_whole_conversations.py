@@ -24,7 +24,7 @@ async def test_in_any_pages_it_is_the_same(
         assert bits(await fold_all(database)) == state
 
 
-async def test_the_sums_count_conversations_beside_requests(database: AsyncEngine) -> None:
+async def test_the_sums_count_conversations_and_requests(database: AsyncEngine) -> None:
     await log.append(database, two_conversations())
 
     await assert_projections_are_the_logs(database)

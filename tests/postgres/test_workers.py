@@ -1,4 +1,4 @@
-"""Two proxies of two workers each on one Postgres: whoever is asked, and whatever is killed."""
+"""Two proxies of two workers each on one Postgres: whichever answers, and whatever is killed."""
 
 import os
 import signal
@@ -37,8 +37,8 @@ class Cluster:
     def rows(self, query: str) -> list[dict[str, Any]]:
         return self.proxies[0].rows(query)
 
-    def told(self, path: str, times: int) -> Iterator[Any]:
-        """What is told over connections that are made anew, so that any worker may answer."""
+    def answers(self, path: str, times: int) -> Iterator[Any]:
+        """The answers over connections that are made anew, so that any worker may answer."""
         for turn in range(times):
             with self.proxies[turn % 2].client() as client:
                 yield client.get(path).raise_for_status().json()
@@ -109,7 +109,7 @@ class Watch:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                for now in self.cluster.told("/messplus/health", 2):
+                for now in self.cluster.answers("/messplus/health", 2):
                     self._see(now)
             except httpx.HTTPError:  # of a worker that was killed
                 continue
@@ -183,10 +183,10 @@ def test_a_database_that_is_killed_under_load_fails_no_request_and_loses_no_labe
 def test_every_worker_has_the_same_queue_in_the_end(cluster: Cluster) -> None:
     def queues() -> set[float]:
         try:
-            told = list(cluster.told("/messplus/status", 12))
+            answers = list(cluster.answers("/messplus/status", 12))
         except httpx.HTTPStatusError:  # a reading connection from before the restart
             return set()
-        return {status["levels"][0]["queue"] for status in told}
+        return {status["levels"][0]["queue"] for status in answers}
 
     until(lambda: len(queues()) == 1, lambda: cluster.log)
 

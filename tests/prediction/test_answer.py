@@ -13,7 +13,7 @@ def number(answer: Answer, name: str) -> float:
 
 
 @given(st.text(), st.integers(0, 20), st.booleans())
-def test_any_answer_has_numbers_and_only_what_nobody_gave_is_not_known(
+def test_any_answer_has_numbers_and_only_what_was_not_given_is_not_known(
     text: str, tools: int, was_cut: bool
 ) -> None:
     read = read_answer(Answer(text, tools, was_cut))

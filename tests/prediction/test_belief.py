@@ -69,11 +69,11 @@ def test_the_variance_expected_of_an_observation_is_that_of_the_regression(seed:
 @given(seeds)
 def test_no_observation_makes_a_weight_less_sure(seed: int) -> None:
     belief = Belief(WIDTH, PRIOR)
-    asked = drawn(seed + 1, 5)[0]
-    before = np.full(len(asked), np.inf)
+    probes = drawn(seed + 1, 5)[0]
+    before = np.full(len(probes), np.inf)
     for row, target in zip(*drawn(seed, 3 * BLOCK + 1), strict=True):
         learn(belief, row, float(target))
-        now = np.array([float(each @ belief.spread(each)) for each in asked])
+        now = np.array([float(each @ belief.spread(each)) for each in probes])
         assert (now <= before + 1e-5).all()
         assert (now > 0.0).all()
         before = now
@@ -106,9 +106,9 @@ def test_two_beliefs_share_a_surprise_by_their_uncertainty() -> None:
     row = drawn(0, 1)[0][0]
     observe([Observed(bold, row), Observed(cautious, row)], 2.0 / NOISE, 1.0 / NOISE)
     assert bold.mean == pytest.approx(9.0 * cautious.mean, rel=1e-5)
-    said = float((bold.mean + cautious.mean) @ row)
+    predicted = float((bold.mean + cautious.mean) @ row)
     length = float(row @ row)
-    assert said == pytest.approx(2.0 * length / (length + NOISE), rel=1e-5)
+    assert predicted == pytest.approx(2.0 * length / (length + NOISE), rel=1e-5)
 
 
 @given(seeds, st.integers(0, 3 * BLOCK))

@@ -46,6 +46,6 @@ def mean_error(panel: float) -> list[float]:
 
 def test_labels_of_prompts_that_were_chosen_for_a_model_do_not_bias_what_is_believed() -> None:
     """Within two points, over all runs, if one request in ten is answered by both models. Without
-    that, the model that looks worse at first is never asked again, and stays underrated."""
+    that, the model that looks worse at first is never called again, and stays underrated."""
     assert mean_error(panel=0.1) == pytest.approx([0.0, 0.0], abs=0.02)
     assert mean_error(panel=0.0)[1] < -0.1

@@ -21,7 +21,7 @@ BOUND = max(alarm for _, alarm in TESTS)
 
 
 class Watched:
-    """A mean and its test, fed with labels predicted by the mean, or as said."""
+    """A mean and its test, fed with labels predicted by the mean, or as given."""
 
     def __init__(self) -> None:
         self.mean, self.test, self.alarms = FadingRate(), ChangeTest(), list[int]()

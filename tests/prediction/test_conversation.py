@@ -20,8 +20,8 @@ def conversation(*turns: str, tools: tuple[str, ...] = ()) -> Conversation:
 
 
 def test_the_text_is_tools_then_turns_of_which_the_last_is_to_be_answered() -> None:
-    asked = conversation("be brief", "hello", tools=("search",))
-    assert (asked.text, asked.last) == ("search\nbe brief\nhello", "hello")
+    chat = conversation("be brief", "hello", tools=("search",))
+    assert (chat.text, chat.last) == ("search\nbe brief\nhello", "hello")
     assert conversation(tools=("search",)).last == ""
     whole = Conversation.of_text("hello\nyou")
     assert whole.text == whole.last == "hello\nyou"

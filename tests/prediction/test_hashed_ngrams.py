@@ -75,7 +75,7 @@ def test_a_hundred_thousand_characters_cost_no_more_than_ten_thousand() -> None:
 
 
 def test_the_meaning_of_the_features_is_pinned() -> None:
-    """Logs keep vectors under the encoder's name: whoever changes a value must change the name.
+    """Logs keep vectors under the encoder's name: who changes a value must change the name.
     They are the same in every process, whatever its hash seed."""
     features = encode("Reverse: a b, a\n7?")
     buckets = {int(at): round(float(features[at]), 4) for at in features.nonzero()[0]}

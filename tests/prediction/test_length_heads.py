@@ -12,12 +12,12 @@ from tests.support.builders import point
 LONG, SHORT = point(1, 0), point(-1, 0)
 
 
-def asked(text: str) -> Prompt:
+def plain(text: str) -> Prompt:
     """A prompt of which the features came too late."""
     return Prompt(None, read_surface(Conversation.of_text(text)))
 
 
-SUM, POEM = asked("What is 17 + 25 + 1048 + 99?"), asked("Write a poem about the rain in spring.")
+SUM, POEM = plain("What is 17 + 25 + 1048 + 99?"), plain("Write a poem about the rain in spring.")
 
 
 def taught(answers: int) -> LengthHeads:
@@ -34,7 +34,7 @@ def bits(heads: LengthHeads) -> dict[str, bytes]:
 
 
 def test_they_come_to_know_which_prompts_have_long_answers() -> None:
-    """A prompt that nobody could read tells nothing, and an answer of no length teaches nothing."""
+    """A prompt that could not be read predicts nothing; an answer of no length teaches nothing."""
     assert LengthHeads(3, 2).multiples(LONG) == [1.0, 1.0, 1.0]
     heads = taught(400)
     before = bits(heads)

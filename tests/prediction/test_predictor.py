@@ -49,7 +49,7 @@ def inside(predictor: Predictor) -> tuple[object, ...]:
     return arrays, predictor.plain(), predictor.rate, predictor.deviation, predictor.optimism
 
 
-def test_before_the_first_label_it_is_blank_and_prefers_nobody() -> None:
+def test_before_the_first_label_it_is_blank_and_prefers_none() -> None:
     predictor = build()
     assert predictor.is_blank
     assert len(set(predictor.satisfaction(READ))) == 1
@@ -96,13 +96,13 @@ def test_one_label_moves_its_candidates_rate_the_right_way(
 
 @given(lessons, names, verdicts, verdicts, st.sampled_from([READ, Prompt(None)]))
 def test_a_revision_equals_having_learned_the_other_label(
-    taken: list[Lesson], name: str, first: Label, second: Label, asked: Prompt
+    taken: list[Lesson], name: str, first: Label, second: Label, prompt: Prompt
 ) -> None:
     second = replace(second, weight=first.weight)
     revised, direct = teach(build(), taken), teach(build(), taken)
-    revised.learn(name, "it", "it", asked, first)
-    revised.revise(name, "it", asked, first, second)
-    direct.learn(name, "it", "it", asked, second)
+    revised.learn(name, "it", "it", prompt, first)
+    revised.revise(name, "it", prompt, first, second)
+    direct.learn(name, "it", "it", prompt, second)
     for part, array in revised.arrays().items():
         if part == "means" or part.startswith("belief"):
             np.testing.assert_allclose(
@@ -168,8 +168,8 @@ def test_where_prompts_tell_nothing_it_is_the_rate() -> None:
         features = pair(*random.uniform(-1, 1, 2))
         label = Label(float(random.random() < 0.6))
         predictor.learn(SMALL, f"r{number}.0", f"r{number}", Prompt(features), label)
-    for asked in (pair(1, 1), pair(-1, 0.5), pair(0, 0)):
-        assert predictor.satisfaction(Prompt(asked))[0] == pytest.approx(
+    for features in (pair(1, 1), pair(-1, 0.5), pair(0, 0)):
+        assert predictor.satisfaction(Prompt(features))[0] == pytest.approx(
             predictor.rate[0], abs=0.08
         )
     assert predictor.rate[0] == pytest.approx(0.6, abs=0.05)
@@ -194,23 +194,23 @@ def test_without_features_the_means_learn_alone(
 # The surface of prompts
 
 
-def asked(terms: int, features: Features | None = None) -> Prompt:
+def sum_of(terms: int, features: Features | None = None) -> Prompt:
     text = "What is " + " + ".join(str(10 + 7 * place % 90) for place in range(terms)) + "?"
     return Prompt(features, read_surface(Conversation.of_text(text)))
 
 
 def sums(predictor: Predictor, count: int, seed: int = 0) -> Predictor:
-    """The small model fails at long sums, the large one at none; both are asked every one."""
+    """The small model fails at long sums, the large one at none; both answer every one."""
     random = np.random.default_rng(seed)
     for number in range(count):
         terms = int(random.integers(1, 41))
         for place, (name, share) in enumerate(((SMALL, float(terms < 24)), (LARGE, 0.9))):
             label = Label(float(random.random() < share))
-            predictor.learn(name, f"r{number}.{place}", f"r{number}", asked(terms), label)
+            predictor.learn(name, f"r{number}.{place}", f"r{number}", sum_of(terms), label)
     return predictor
 
 
-def test_one_request_is_one_recent_prompt_whoever_answered_it() -> None:
+def test_one_request_is_one_recent_prompt_whichever_answered_it() -> None:
     predictor = sums(build(), 20)
     assert predictor.recent.requests == [f"r{number}" for number in range(20)]
 
@@ -221,6 +221,6 @@ def test_with_surfaces_too_it_goes_on_as_before() -> None:
     copy.load(json.loads(json.dumps(predictor.plain())), arrays)
     for each in (predictor, copy):
         sums(each, 10, seed=1)
-        each.revise(SMALL, "r3.0", asked(9), NO, YES)
+        each.revise(SMALL, "r3.0", sum_of(9), NO, YES)
     assert inside(copy)[0] == inside(predictor)[0]
-    assert copy.satisfaction(asked(35)) == predictor.satisfaction(asked(35))
+    assert copy.satisfaction(sum_of(35)) == predictor.satisfaction(sum_of(35))

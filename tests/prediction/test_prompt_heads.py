@@ -58,7 +58,7 @@ def log_loss(odds: float, satisfied: float) -> float:
 
 
 def short_only(model: int, terms: int) -> float:
-    """Whoever is asked fails at long sums alone."""
+    """The model that is called fails at long sums alone."""
     return float(terms < 24)
 
 
@@ -108,7 +108,7 @@ def test_what_one_model_shows_of_a_prompt_is_expected_of_one_that_has_no_label_y
     assert heads.shifts(EASY)[1] - heads.shifts(HARD)[1] > 1.0
 
 
-def test_a_model_that_alone_fails_at_long_sums_is_told_from_one_that_does_not() -> None:
+def test_a_model_that_alone_fails_at_long_sums_is_distinguished_from_one_that_does_not() -> None:
     heads = taught(small_fails, 1200)
     easy, hard = heads.shifts(EASY), heads.shifts(HARD)
     assert easy[0] - hard[0] > 3.0

@@ -65,7 +65,7 @@ def test_a_label_moves_the_rate_its_own_way(
     assert rates(learned([*taken, (model, 0.0, 1.0)]))[0][model] <= before + 1e-12
 
 
-def test_one_bad_label_condemns_nobody() -> None:
+def test_one_bad_label_condemns_none() -> None:
     means = learned([(0, 0.0, 1.0)])
     rate, deviation = rates(means)
     assert rate[1] / 2 < rate[0] < rate[1] == rate[2]

@@ -18,7 +18,7 @@ from tests.support.builders import pair, point
 HOPE = (0.1, 0.2, 0.0)
 
 
-def asked(number: int, features: np.ndarray | None = None) -> Prompt:
+def sum_of(number: int, features: np.ndarray | None = None) -> Prompt:
     text = "Add " + " ".join(str(term) for term in range(number % 40))
     return Prompt(features, read_surface(Conversation.of_text(text)))
 
@@ -32,14 +32,14 @@ def learned(labels: int = 300) -> PromptHeads:
     heads = PromptHeads(3, 2)
     for number in range(labels):
         terms = 7 * number % 40
-        heads.learn(number % 3, asked(terms), 0.0, Label(float(terms < 10 * (1 + number % 3))))
+        heads.learn(number % 3, sum_of(terms), 0.0, Label(float(terms < 10 * (1 + number % 3))))
     return heads
 
 
 def filled(recent: RecentPrompts, heads: PromptHeads, requests: int) -> RecentPrompts:
     for number in range(requests):
         features = None if number % 5 == 0 else pair(number % 3 - 1.0, 1.0)
-        prompt = asked(11 * number, features) if number % 7 else point(1.0, 0.0)
+        prompt = sum_of(11 * number, features) if number % 7 else point(1.0, 0.0)
         recent.add(f"r{number}", prompt, heads)
     return recent
 
@@ -89,7 +89,7 @@ def test_no_more_than_the_bound_are_kept_and_the_newest_are(requests: int) -> No
 def test_a_request_is_kept_once_however_many_of_its_calls_are_judged() -> None:
     heads, recent = PromptHeads(3, 2), build()
     for request_id in ("r1", "r1", "r2", "r1", "r2"):
-        recent.add(request_id, asked(len(request_id)), heads)
+        recent.add(request_id, sum_of(len(request_id)), heads)
     assert len(recent) == 2
     assert recent.requests == ["r1", "r2"]
 
@@ -146,8 +146,8 @@ def test_what_was_saved_goes_on_to_the_bit(requests: int) -> None:
     loaded = copied(recent)
     assert bits(loaded) == bits(recent)
     for each in (recent, loaded):
-        each.add("r0", asked(5), heads)
-        each.add("later", asked(39, pair(0.0, 1.0)), heads)
+        each.add("r0", sum_of(5), heads)
+        each.add("later", sum_of(39, pair(0.0, 1.0)), heads)
         predicted(each, heads, 0.2, 0.6, 0.9)
     assert bits(loaded) == bits(recent)
     assert loaded.ramps.tobytes() == recent.ramps.tobytes()

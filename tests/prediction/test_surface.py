@@ -140,27 +140,27 @@ IN_TEXT = {
     *("lines", "words", "characters of the average word", "different characters"),
     "characters before the last turn",
 }
-ASKED = Conversation((Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("user", "And?")))
+CHAT = Conversation((Turn("user", "Hi"), Turn("assistant", "Hello"), Turn("user", "And?")))
 
 
 @pytest.mark.parametrize(
     ("changed", "names"),
     [
-        (replace(ASKED, images=1), {"images"}),
-        (replace(ASKED, attachments=2), {"other attachments"}),
-        (replace(ASKED, asks_json=True), {"JSON asked for"}),
+        (replace(CHAT, images=1), {"images"}),
+        (replace(CHAT, attachments=2), {"other attachments"}),
+        (replace(CHAT, asks_json=True), {"JSON asked for"}),
         (
-            replace(ASKED, turns=(Turn("user", "Hi\nHello"), Turn("user", "And?"))),
+            replace(CHAT, turns=(Turn("user", "Hi\nHello"), Turn("user", "And?"))),
             {"turns"},
         ),
-        (replace(ASKED, tools=("ab",)), {"tools", "characters", *IN_TEXT}),
+        (replace(CHAT, tools=("ab",)), {"tools", "characters", *IN_TEXT}),
     ],
     ids=["images", "attachments", "JSON", "turns", "tools, whose words are part of the text"],
 )
 def test_what_comes_along_moves_its_own_number_alone(
     changed: Conversation, names: set[str]
 ) -> None:
-    assert moved(ASKED, changed) == names
+    assert moved(CHAT, changed) == names
 
 
 @given(surfaces)

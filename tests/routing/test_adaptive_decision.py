@@ -30,7 +30,7 @@ def roll(seed: int, most: int = 5) -> tuple[Situation, Knowledge, float]:
     names = [f"model {number}" for number in range(random.randint(1, most))]
     rate = [random.random() for _ in names]
     unit = 10.0 ** random.uniform(-6, 3)
-    told = Situation(
+    seen = Situation(
         t=random.choice([1, 2, 10, 300, 10_000]),
         alpha=random.uniform(0.02, 0.98),
         queue=random.uniform(-30, 30),
@@ -57,29 +57,29 @@ def roll(seed: int, most: int = 5) -> tuple[Situation, Knowledge, float]:
         evidence=random.uniform(0.0, 2.0 * EVIDENCE),
     )
     if random.random() < 0.5:
-        told = foreseen(told, seed)
-    return told, known, random.random()
+        seen = foreseen(seen, seed)
+    return seen, known, random.random()
 
 
-def foreseen(told: Situation, seed: int) -> Situation:
+def foreseen(seen: Situation, seed: int) -> Situation:
     """With an outlook on 40 prompts, in which each candidate has numbers of its own."""
     satisfaction, cost = [], []
-    for estimate in told.estimates:
+    for estimate in seen.estimates:
         random = np.random.default_rng([seed, int(estimate.candidate.removeprefix("model "))])
         satisfaction.append(random.random(40))
         cost.append(estimate.typical_cost * random.uniform(0.3, 3.0, 40))
-    hope = [0.05] * len(told.estimates)
+    hope = [0.05] * len(seen.estimates)
     outlook = Outlook(np.column_stack(satisfaction), np.column_stack(cost), hope)
-    return replace(told, outlook=outlook)
+    return replace(seen, outlook=outlook)
 
 
-def scaled(told: Situation, factor: float, seed: int) -> Situation:
+def scaled(seen: Situation, factor: float, seed: int) -> Situation:
     estimates = tuple(
         replace(e, cost=factor * e.cost, typical_cost=factor * e.typical_cost)
-        for e in told.estimates
+        for e in seen.estimates
     )
-    other = replace(told, estimates=estimates)
-    return other if told.outlook is None else foreseen(other, seed)
+    other = replace(seen, estimates=estimates)
+    return other if seen.outlook is None else foreseen(other, seed)
 
 
 def sure(*rates: float) -> Knowledge:
@@ -89,18 +89,18 @@ def sure(*rates: float) -> Knowledge:
 
 @given(seeds)
 def test_any_decision_is_one_about_the_healthy_candidates(seed: int) -> None:
-    told, known, answered = roll(seed)
-    decision = decide(told, known, answered)
-    known_of = {estimate.candidate: estimate for estimate in told.estimates}
-    assert decision == decide(told, known, answered)
+    seen, known, answered = roll(seed)
+    decision = decide(seen, known, answered)
+    known_of = {estimate.candidate: estimate for estimate in seen.estimates}
+    assert decision == decide(seen, known, answered)
     assert sorted(decision.ranking) == sorted(known_of)
     assert set(decision.explored) <= set(known_of) - {decision.chosen}
     assert decision.expected_satisfaction == known_of[decision.chosen].satisfaction
     assert 0.0 < decision.propensity <= 1.0 + 1e-12
-    shadows = decide(replace(told, exploration_draw=NEVER), known, answered)
+    shadows = decide(replace(seen, exploration_draw=NEVER), known, answered)
     dearest = known_of[shadows.chosen].typical_cost
-    if told.queue + told.in_flight > 0.0:  # the panel goes up to the middle of the zoo
-        dearest = max(dearest, median(each.typical_cost for each in told.estimates))
+    if seen.queue + seen.in_flight > 0.0:  # the panel goes up to the middle of the zoo
+        dearest = max(dearest, median(each.typical_cost for each in seen.estimates))
     assert all(known_of[name].typical_cost <= dearest for name in shadows.explored)
 
 
@@ -109,47 +109,47 @@ def test_neither_the_unit_of_cost_nor_the_order_of_the_candidates_decides(
     seed: int, power: int
 ) -> None:
     """Powers of two scale without rounding: all is equal but the price, which is in the unit."""
-    told, known, answered = roll(seed)
-    plain = decide(told, known, answered)
+    seen, known, answered = roll(seed)
+    plain = decide(seen, known, answered)
     assert plain.price is not None
-    other = decide(scaled(told, 2.0**power, seed), known, answered)
+    other = decide(scaled(seen, 2.0**power, seed), known, answered)
     expected = replace(plain, price=2.0**power * plain.price)
-    if len(told.estimates) == 1:  # the price is of nothing
+    if len(seen.estimates) == 1:  # the price is of nothing
         expected = replace(expected, price=other.price)
     assert other == expected
-    order = list(range(len(told.estimates)))
+    order = list(range(len(seen.estimates)))
     Random(seed).shuffle(order)
     rate, deviation, optimism = (
         [column[place] for place in order]
         for column in (known.rate, known.deviation, known.optimism)
     )
     turned = replace(known, rate=rate, deviation=deviation, optimism=optimism)
-    listed = replace(told, estimates=tuple(told.estimates[place] for place in order))
-    listed = listed if told.outlook is None else foreseen(listed, seed)
+    listed = replace(seen, estimates=tuple(seen.estimates[place] for place in order))
+    listed = listed if seen.outlook is None else foreseen(listed, seed)
     assert decide(listed, turned, answered) == plain
 
 
 @given(seeds)
 def test_propensities_are_the_probabilities_of_the_choices(seed: int) -> None:
     """Over all draws: 60 of the probe's choice, which any number of up to 6 divides evenly."""
-    told, known, answered = roll(seed)
+    seen, known, answered = roll(seed)
 
     def draw(exploration: float, choice: float) -> Decision:
-        drawn = replace(told, exploration_draw=exploration, choice_draw=choice)
+        drawn = replace(seen, exploration_draw=exploration, choice_draw=choice)
         return decide(drawn, known, answered)
 
     plain = draw(NEVER, 0.0)
     chance = plain.exploration_probability
-    seen = {plain.chosen: plain.propensity}
+    chances = {plain.chosen: plain.propensity}
     probability = defaultdict(float, {plain.chosen: 0.0 if chance == 1.0 else 1.0 - chance})
     for number in range(60):
         probed = draw(0.0, (number + 0.5) / 60)
         assert probed.is_exploration
         assert probed.exploration_probability == chance
         probability[probed.chosen] += chance / 60
-        assert seen.setdefault(probed.chosen, probed.propensity) == probed.propensity
-    assert sum(seen.values()) == pytest.approx(1.0)
-    assert seen == pytest.approx(dict(probability))
+        assert chances.setdefault(probed.chosen, probed.propensity) == probed.propensity
+    assert sum(chances.values()) == pytest.approx(1.0)
+    assert chances == pytest.approx(dict(probability))
     below, at = draw(chance * 0.999, 0.0), draw(min(chance, NEVER), 0.0)
     assert below.reason in PROBES
     assert at.reason not in PROBES
@@ -161,16 +161,16 @@ def test_a_larger_backlog_never_makes_the_choice_less_satisfying(
     seed: int, one: float, other: float
 ) -> None:
     """Where the prompt says nothing of its own: predictions are the rates, costs the typical."""
-    told, known, answered = roll(seed)
+    seen, known, answered = roll(seed)
     estimates = tuple(
         replace(estimate, cost=estimate.typical_cost, satisfaction=rate)
-        for estimate, rate in zip(told.estimates, known.rate, strict=True)
+        for estimate, rate in zip(seen.estimates, known.rate, strict=True)
     )
-    told = replace(told, estimates=estimates, exploration_draw=NEVER, t=told.t + 1)
+    seen = replace(seen, estimates=estimates, exploration_draw=NEVER, t=seen.t + 1)
     known = replace(known, evidence=0.0)
 
     def optimistic(queue: float) -> float:
-        chosen = decide(replace(told, queue=queue), known, answered).chosen
+        chosen = decide(replace(seen, queue=queue), known, answered).chosen
         place = [estimate.candidate for estimate in estimates].index(chosen)
         return min(known.rate[place] + known.optimism[place] * known.deviation[place], 1.0)
 
@@ -178,8 +178,8 @@ def test_a_larger_backlog_never_makes_the_choice_less_satisfying(
     assert optimistic(less) <= optimistic(more)
     # What is in flight counts as what is owed, on grids, so that both sums are exact.
     queue, part = round(one * 8) / 8, round(other) / 8
-    owed = replace(told, queue=queue + part, in_flight=0.0)
-    flying = replace(told, queue=queue, in_flight=part)
+    owed = replace(seen, queue=queue + part, in_flight=0.0)
+    flying = replace(seen, queue=queue, in_flight=part)
     assert decide(owed, known, answered) == decide(flying, known, answered)
 
 
@@ -188,10 +188,10 @@ def test_a_probe_is_made_unseen_where_the_user_would_lose_more_than_another_call
     seed: int,
 ) -> None:
     """As far as unseen calls get labels: else it is served, or nothing would be learned."""
-    told, known, answered = roll(seed)
-    plain = decide(replace(told, exploration_draw=NEVER), known, answered)
-    probed = decide(replace(told, exploration_draw=0.0), known, answered)
-    estimates = {estimate.candidate: estimate for estimate in told.estimates}
+    seen, known, answered = roll(seed)
+    plain = decide(replace(seen, exploration_draw=NEVER), known, answered)
+    probed = decide(replace(seen, exploration_draw=0.0), known, answered)
+    estimates = {estimate.candidate: estimate for estimate in seen.estimates}
     (tried,) = probed.explored or (probed.chosen,)
     best, probe = estimates[plain.chosen], estimates[tried]
     assert probed.price is not None
@@ -202,8 +202,8 @@ def test_a_probe_is_made_unseen_where_the_user_would_lose_more_than_another_call
     assert probed.chosen == (plain.chosen if is_unseen else tried)
     assert probed.reason is (Reason.UNSEEN_PROBE if is_unseen else Reason.PROBE)
     if is_unseen:  # an answer that will get no label teaches nothing
-        told = replace(told, exploration_draw=0.0, is_labelled=False)
-        assert decide(told, known, answered).explored == ()
+        seen = replace(seen, exploration_draw=0.0, is_labelled=False)
+        assert decide(seen, known, answered).explored == ()
 
 
 def test_the_plan_sets_the_price_where_reading_the_prompts_has_proved_itself() -> None:
@@ -214,13 +214,13 @@ def test_the_plan_sets_the_price_where_reading_the_prompts_has_proved_itself() -
         np.broadcast_to([1.0, 10.0], (40, 2)),
         (0.0, 0.0),
     )
-    told = situation((SMALL, 1, 0.5), (LARGE, 10, 0.9), exploration_draw=NEVER)
+    seen = situation((SMALL, 1, 0.5), (LARGE, 10, 0.9), exploration_draw=NEVER)
     known = replace(sure(0.5, 0.9), evidence=EVIDENCE)
-    means, planned = decide(told, known, 1.0), decide(replace(told, outlook=outlook), known, 1.0)
+    means, planned = decide(seen, known, 1.0), decide(replace(seen, outlook=outlook), known, 1.0)
     doubtful = replace(known, evidence=EVIDENCE - 0.1)
     assert means.price == pytest.approx(9.0 / 0.4, rel=0.1)
     assert planned.price == pytest.approx(9.0 / 0.8, rel=0.2)
-    assert decide(replace(told, outlook=outlook), doubtful, 1.0).price == means.price
+    assert decide(replace(seen, outlook=outlook), doubtful, 1.0).price == means.price
 
 
 def never(*estimates: tuple[str, float, float], **changed: Any) -> Situation:
@@ -239,7 +239,7 @@ CHANGED = replace(sure(0.8, 0.3, 0.2), changed=(False, False, True))
 
 
 @pytest.mark.parametrize(
-    ("told", "known", "chosen", "explored"),
+    ("seen", "known", "chosen", "explored"),
     [
         pytest.param(never(*ALIKE, t=1), BLANK, SMALL, (), id="the first request is as any other"),
         pytest.param(never(*ALIKE, t=BLIND), BLANK, SMALL, (), id="labels are still to come"),
@@ -254,9 +254,9 @@ CHANGED = replace(sure(0.8, 0.3, 0.2), changed=(False, False, True))
         ),
         pytest.param(UNLUCKY, DOUBTED, LARGE, (MEDIUM,), id="who had bad luck answers unseen"),
         pytest.param(
-            UNLUCKY, replace(DOUBTED, unseen_labelled=0.0), LARGE, (), id="nobody labels it"
+            UNLUCKY, replace(DOUBTED, unseen_labelled=0.0), LARGE, (), id="no one labels it"
         ),
-        pytest.param(replace(UNLUCKY, is_labelled=False), DOUBTED, LARGE, (), id="nobody will"),
+        pytest.param(replace(UNLUCKY, is_labelled=False), DOUBTED, LARGE, (), id="no one will"),
         pytest.param(UNLUCKY, sure(0.3, 0.6, 0.9), LARGE, (), id="it was no bad luck"),
         pytest.param(never(*ALIKE), CHANGED, SMALL, (LARGE,), id="who changed answers unseen"),
         pytest.param(
@@ -279,19 +279,19 @@ CHANGED = replace(sure(0.8, 0.3, 0.2), changed=(False, False, True))
     ],
 )
 def test_who_serves_and_who_answers_unseen(
-    told: Situation, known: Knowledge, chosen: str, explored: tuple[str, ...]
+    seen: Situation, known: Knowledge, chosen: str, explored: tuple[str, ...]
 ) -> None:
-    decision = decide(told, known, 1.0)
+    decision = decide(seen, known, 1.0)
     assert (decision.chosen, decision.explored) == (chosen, explored)
     assert decision.is_exploration == bool(explored)
-    assert (decision.reason is Reason.UNLABELLED) == (known.is_blank and told.t > BLIND)
+    assert (decision.reason is Reason.UNLABELLED) == (known.is_blank and seen.t > BLIND)
 
 
 @pytest.mark.parametrize("outlook", [None, FLAT], ids=["by the means", "by the plan"])
-def test_where_nobody_can_hold_alpha_no_price_is_paid_for_nothing(outlook: Outlook | None) -> None:
-    told = situation((SMALL, 1, 0.5), (LARGE, 100, 0.52), alpha=0.9, queue=500.0)
+def test_where_none_can_hold_alpha_no_price_is_paid_for_nothing(outlook: Outlook | None) -> None:
+    seen = situation((SMALL, 1, 0.5), (LARGE, 100, 0.52), alpha=0.9, queue=500.0)
     known = replace(sure(0.5, 0.52), evidence=EVIDENCE)
-    decision = decide(replace(told, outlook=outlook), known, 1.0)
+    decision = decide(replace(seen, outlook=outlook), known, 1.0)
     assert not decision.is_within_reach
     assert (decision.chosen, decision.reason) == (SMALL, Reason.OUT_OF_REACH)
 
@@ -300,5 +300,5 @@ def test_where_nobody_can_hold_alpha_no_price_is_paid_for_nothing(outlook: Outlo
 @pytest.mark.parametrize("names", [("bad", "good"), ("good", "bad")], ids="-".join)
 def test_at_the_same_cost_the_more_satisfying_serves(cost: float, names: tuple[str, str]) -> None:
     rates = {"bad": 0.4, "good": 0.9}
-    told = situation(*((name, cost, rates[name]) for name in names), alpha=0.75, queue=20.0)
-    assert decide(told, sure(*(rates[name] for name in names)), 0.0).chosen == "good"
+    seen = situation(*((name, cost, rates[name]) for name in names), alpha=0.75, queue=20.0)
+    assert decide(seen, sure(*(rates[name] for name in names)), 0.0).chosen == "good"

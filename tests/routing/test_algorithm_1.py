@@ -79,7 +79,7 @@ def test_two_steps_by_hand() -> None:
 
 @given(st.integers(0, 2**32))
 def test_the_engine_does_what_algorithm_1_does(seed: int) -> None:
-    """Whoever is labelled; a missing label leaves its head alone."""
+    """Any of them is labelled; a missing label leaves its head alone."""
     sgd: dict[str, Any] = {"learning_rate": 0.5, "momentum": 0.5, "weight_decay": MU}
     prices = {name: PRICES[name] for name in ENERGY}
     zoo = build_zoo(prices, policy="paper", alpha=ALPHA, V=V, c=C, **sgd)
@@ -89,8 +89,8 @@ def test_the_engine_does_what_algorithm_1_does(seed: int) -> None:
     for t in range(1, 13):
         features = pair(random.choice([-1.0, 0.0, 1.0]), random.choice([-0.5, 0.0, 1.0]))
         a = [*map(float, features), 1.0]
-        asked = Question(f"r{t}", level, Prompt(features), 40, tuple(ENERGY))
-        choice = engine.decide(asked)
+        question = Question(f"r{t}", level, Prompt(features), 40, tuple(ENERGY))
+        choice = engine.decide(question)
         situation, decision = choice.situation, choice.decision
         assert situation.t == t
         assert situation.queue == pytest.approx(reference.queue)

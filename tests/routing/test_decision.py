@@ -185,8 +185,8 @@ def test_the_engine_aims_by_the_labels_that_are_folded_in() -> None:
         for _ in range(answers):
             engine.apply(labelled(0.6))
         level = engine.zoo.levels["default"]
-        asked = Question("r1", level, point(1, 0), 40, tuple(engine.zoo.candidates))
-        return engine.situation(asked).alpha
+        question = Question("r1", level, point(1, 0), 40, tuple(engine.zoo.candidates))
+        return engine.situation(question).alpha
 
     assert aims(0) == aims(50) == 0.6 < aims(50, confidence=0.95) <= 0.8
 

@@ -68,7 +68,7 @@ def test_who_cannot_take_one_thing_cannot_take_the_request(
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("answers", "found"),
     [
         ({"a": YES, "b": NO}, {"a"}),
         ({"a": UNKNOWN, "b": NO}, {"a"}),
@@ -79,10 +79,10 @@ def test_who_cannot_take_one_thing_cannot_take_the_request(
         ({}, None),
     ],
 )
-def test_an_unknown_one_passes_only_where_nobody_is_known(
-    said: Mapping[str, Answer], found: set[str] | None
+def test_an_unknown_one_passes_only_where_none_is_known(
+    answers: Mapping[str, Answer], found: set[str] | None
 ) -> None:
-    assert passing(said) == found
+    assert passing(answers) == found
 
 
 @pytest.mark.parametrize(

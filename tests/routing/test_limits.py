@@ -70,10 +70,10 @@ def test_the_budget_is_given_out_as_the_day_goes_by_an_hour_ahead(elapsed: float
 @given(st.integers(0, 2**32))
 def test_limits_that_do_not_bind_change_no_decision(seed: int) -> None:
     """Nor would leaving them out: nothing is charged, and a strain of 1 divides exactly."""
-    told, known, share = roll(seed)
-    limited = replace(told, limits=Limits(late_after=1.0, late_owed=-1.0, budget=9.0))
-    assert charged(told) is told
-    assert adaptive.decide(charged(limited), known, share) == adaptive.decide(told, known, share)
+    seen, known, share = roll(seed)
+    limited = replace(seen, limits=Limits(late_after=1.0, late_owed=-1.0, budget=9.0))
+    assert charged(seen) is seen
+    assert adaptive.decide(charged(limited), known, share) == adaptive.decide(seen, known, share)
 
 
 def test_each_candidate_is_charged_for_being_late_and_the_logged_estimates_are_not() -> None:
@@ -100,15 +100,15 @@ def test_near_the_end_of_the_budget_nothing_is_paid_to_be_in_time_and_nothing_tr
 
 
 @given(st.integers(0, 2**32))
-def test_where_the_budget_is_used_up_nobody_serves_at_more_than_the_least_expensive_would(
+def test_where_the_budget_is_used_up_none_serves_at_more_than_the_least_expensive_would(
     seed: int,
 ) -> None:
-    told, known, share = roll(seed)
+    seen, known, share = roll(seed)
     limits = Limits(budget=10.0, spent=10.0, allowed=10.0, strain=1e12)
-    decision = adaptive.decide(charged(replace(told, limits=limits)), known, share)
+    decision = adaptive.decide(charged(replace(seen, limits=limits)), known, share)
     decision = without_draw(decision, limits)
-    usually = min(told.estimates, key=lambda each: each.typical_cost)
-    cost = {each.candidate: each.cost for each in told.estimates}
+    usually = min(seen.estimates, key=lambda each: each.typical_cost)
+    cost = {each.candidate: each.cost for each in seen.estimates}
     assert cost[decision.chosen] <= usually.cost
     assert (decision.explored, decision.propensity) == ((), 1.0)
     assert not decision.is_exploration

@@ -85,7 +85,7 @@ def test_the_budget_lasts_until_midnight() -> None:
 
 
 @pytest.mark.parametrize(("budget", "answered"), [(0.5, 1.0), (3.0, 0.0)])
-def test_nothing_is_refused_for_a_budget_nor_used_up_where_nobody_labels(
+def test_nothing_is_refused_for_a_budget_nor_used_up_without_labels(
     budget: float, answered: float
 ) -> None:
     ended = one(MIX, budget_per_day=budget * REQUESTS, answered=answered)

@@ -36,9 +36,9 @@ def tried(
     is_labelled: bool | None = None,
     **changed: object,
 ) -> Decision:
-    asked = situation((SMALL, 1.0, 0.8), (LARGE, 5.0, 0.9), queue=queue, exploration_draw=draw)
-    asked = replace(asked, newcomers=ESTIMATES, is_labelled=is_labelled)
-    return newcomers.tried(decision(**changed), asked, unseen_labelled)
+    offered = situation((SMALL, 1.0, 0.8), (LARGE, 5.0, 0.9), queue=queue, exploration_draw=draw)
+    offered = replace(offered, newcomers=ESTIMATES, is_labelled=is_labelled)
+    return newcomers.tried(decision(**changed), offered, unseen_labelled)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def tried(
             "most requests",
             "one in twenty",
             "and no more",
-            "nobody labels unseen answers",
+            "no one labels unseen answers",
             "most of those",
         ),
         *("a probe of another", "little is owed", "a debt", "a debt and no labels"),
@@ -91,7 +91,7 @@ def test_a_newcomer_is_settled_when_its_labels_tell(
     assert newcomers.is_settled(9, 0.8, rate, deviation, 3.0) is is_settled
 
 
-def test_without_labels_of_its_own_nothing_is_told_by_those_of_the_others() -> None:
+def test_without_labels_of_its_own_nothing_is_known_by_those_of_the_others() -> None:
     assert not newcomers.is_settled(newcomers.FEWEST - 1, 0.8, 0.99, 0.04, 3.0)
     everyone = [Model(SMALL, 1.0, 2.0), Model(LARGE, 1.0, 10.0)]
     new = Joining(Model(NEW, 1.0, 1.0), at=51)

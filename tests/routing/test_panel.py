@@ -1,4 +1,4 @@
-"""The panel: which candidates answer unseen beside the choice of a plan, and how often."""
+"""The panel: which candidates answer unseen in addition to the choice of a plan, and how often."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -26,14 +26,14 @@ models = st.lists(
 """Each with its usual cost, its cost now, its rate, and how sure that is."""
 
 
-def asked(
+def known_of(
     columns: Sequence[tuple[float, float, float, float]], labelled: float
 ) -> tuple[list[float], Knowledge]:
     cost, _, rate, deviation = (list(column) for column in zip(*columns, strict=True))
     return cost, Knowledge(rate, deviation, [1.5] * len(rate), False, labelled)
 
 
-def told(columns: Sequence[tuple[float, float, float, float]], **changed: float) -> Situation:
+def priced(columns: Sequence[tuple[float, float, float, float]], **changed: float) -> Situation:
     estimates = [(f"model {place}", now, 0.5) for place, (_, now, *_) in enumerate(columns)]
     return situation(*estimates, **changed)  # type: ignore[arg-type]
 
@@ -44,8 +44,8 @@ def called(
     choice: int = 0,
     **changed: float,
 ) -> set[int]:
-    cost, known = asked(columns, labelled)
-    return set(panel(choice, cost, known, told(columns, **changed)))
+    cost, known = known_of(columns, labelled)
+    return set(panel(choice, cost, known, priced(columns, **changed)))
 
 
 @given(models, st.data(), st.floats(-5.0, 5.0), st.floats(0.0, 1.0), st.floats(0.0, 0.999))
@@ -57,7 +57,7 @@ def test_it_is_of_those_who_may_be_worth_their_cost_and_are_not_known_well(
     draw: float,
 ) -> None:
     choice = data.draw(st.integers(0, len(columns) - 1))
-    cost, known = asked(columns, labelled)
+    cost, known = known_of(columns, labelled)
     found = called(columns, labelled, choice, queue=queue, choice_draw=draw)
     assert found <= called(columns, labelled, choice, queue=queue, choice_draw=draw / 2.0)
     assert choice not in found

@@ -42,7 +42,7 @@ TIED = (("c", 2, 1.0), ("b", 1, 0.5), ("a", 1, 0.5))
 
 
 @pytest.mark.parametrize(
-    ("told", "V", "c", "ranking", "explored", "probability", "reason"),
+    ("given", "V", "c", "ranking", "explored", "probability", "reason"),
     [
         (situation(EASY, HARD, t=1), 1, 0.0, (LARGE, SMALL), (SMALL,), 1.0, Reason.FIRST_REQUEST),
         # p_16 = 0.1 / 2 = 0.05
@@ -71,7 +71,7 @@ TIED = (("c", 2, 1.0), ("b", 1, 0.5), ("a", 1, 0.5))
     ],
 )
 def test_algorithm_1_by_hand(
-    told: Situation,
+    given: Situation,
     V: float,
     c: float,
     ranking: tuple[str, ...],
@@ -79,7 +79,7 @@ def test_algorithm_1_by_hand(
     probability: float,
     reason: Reason,
 ) -> None:
-    found = decide(told, V=V, c=c)
+    found = decide(given, V=V, c=c)
     assert (found.ranking, found.explored, found.reason) == (ranking, explored, reason)
     assert found.exploration_probability == pytest.approx(probability)
     assert found.is_exploration == (reason in (Reason.FIRST_REQUEST, Reason.EXPLORATION))
@@ -123,11 +123,11 @@ def test_what_algorithm_1_does_not_know_decides_nothing(
 ) -> None:
     """Neither alpha (Q alpha orders nothing), nor what is in flight, another draw, or the order of
     the candidates."""
-    told = replace(given, alpha=0.99, in_flight=other.in_flight, choice_draw=other.choice_draw)
+    changed = replace(given, alpha=0.99, in_flight=other.in_flight, choice_draw=other.choice_draw)
     estimates = [replace(estimate, typical_cost=7.0) for estimate in given.estimates]
     random.shuffle(estimates)
-    told = replace(told, estimates=tuple(estimates))
-    assert decide(told, V=0.5, c=c) == decide(given, V=0.5, c=c)
+    changed = replace(changed, estimates=tuple(estimates))
+    assert decide(changed, V=0.5, c=c) == decide(given, V=0.5, c=c)
 
 
 @given(situations(), st.floats(0.0, 2.0))

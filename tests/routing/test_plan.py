@@ -85,15 +85,15 @@ def test_the_frontiers_made_at_once_are_those_made_on_demand(
     seed: int, models: int, is_hopeful: bool
 ) -> None:
     """Of every beginning of the models by cost; the other outlook knows them in another order of
-    its columns, so that it has to make what is asked for."""
+    its columns, so that it has to make what is requested."""
     satisfaction, cost, hope = rolled(seed, models)
     found = Outlook(satisfaction, cost, hope)
     for last in range(1, models + 1):
         alone = Outlook(satisfaction[:, :last], cost[:, :last], hope[:last])
         alone._prices = found._prices  # the same grid: it is of the dearest and the cheapest
         alone._frontiers.clear()
-        asked = alone.frontier(range(last), is_hopeful=is_hopeful)
-        assert asked == found.frontier(range(last), is_hopeful=is_hopeful)
+        again = alone.frontier(range(last), is_hopeful=is_hopeful)
+        assert again == found.frontier(range(last), is_hopeful=is_hopeful)
 
 
 @given(seeds, counts, alphas, backlogs, backlogs, st.data())

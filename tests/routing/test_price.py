@@ -91,14 +91,14 @@ def test_eligible_are_the_cheapest_up_to_one_that_can_hold_alpha(
     allowed = eligible(by_cost, optimistic, alpha, less, float(requests))
     assert allowed == tuple(by_cost[: len(allowed)])
     assert all(optimistic[model] >= alpha for model in allowed[-1:]) or len(allowed) == len(by_cost)
-    if less <= 0.0:  # nothing to repay: nobody dearer than the first that holds alpha
+    if less <= 0.0:  # nothing to repay: none dearer than the first that holds alpha
         assert not any(optimistic[model] >= alpha for model in allowed[:-1])
-    # With more to repay nobody drops out, with more time nobody comes in.
+    # With more to repay none drops out, with more time none comes in.
     assert set(allowed) <= set(eligible(by_cost, optimistic, alpha, more, requests))
     assert set(eligible(by_cost, optimistic, alpha, less, 2.0 * requests)) <= set(allowed)
 
 
-def test_where_nobody_can_hold_alpha_all_are_eligible() -> None:
+def test_where_no_candidate_can_hold_alpha_all_are_eligible() -> None:
     assert eligible((2, 0, 1), (0.1, 0.2, 0.3), 0.9, -5.0, 100.0) == (2, 0, 1)
 
 

@@ -190,7 +190,7 @@ def verdicts_on(
     st.lists(st.tuples(st.floats(0.0, 20.0), st.booleans()), max_size=6),
     st.lists(st.floats(0.0, 4.0), min_size=1, max_size=8),
 )
-def test_a_client_is_told_the_truth_and_in_time(
+def test_a_client_gets_the_truth_and_in_time(
     appends: list[tuple[float, bool]], gaps: list[float]
 ) -> None:
     outcomes, logged = verdicts_on(appends, gaps)

@@ -68,7 +68,7 @@ def test_a_request_counts_with_its_prediction_until_its_label_comes(order: tuple
 
 
 @pytest.mark.parametrize("others_are_judged", [False, True])
-def test_a_request_that_nobody_judges_is_given_up_after_as_many_and_a_late_label_counts_once(
+def test_a_request_without_a_verdict_is_given_up_after_as_many_and_a_late_label_counts_once(
     others_are_judged: bool,
 ) -> None:
     account = Account()

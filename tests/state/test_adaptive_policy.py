@@ -35,7 +35,7 @@ def folded(*entries: Entry, **settings: Any) -> Engine:
     return engine
 
 
-def asked(engine: Engine, request_id: str, level: str = "default") -> Question:
+def question(engine: Engine, request_id: str, level: str = "default") -> Question:
     return Question(request_id, engine.zoo.levels[level], point(1, 0), 40, engine.zoo.candidates)
 
 
@@ -86,22 +86,22 @@ def test_requests_in_flight_count_until_they_are_in_the_log() -> None:
     engine = folded()
     before, expected = bits(engine), 0.0
     for number in range(1, 4):
-        choice = engine.decide(asked(engine, f"r{number}"))
-        told = choice.situation
-        assert (told.t, told.queue) == (number, 0.0)
-        assert told.in_flight == pytest.approx(expected)
-        shortfall = told.alpha - choice.decision.expected_satisfaction
+        choice = engine.decide(question(engine, f"r{number}"))
+        now = choice.situation
+        assert (now.t, now.queue) == (number, 0.0)
+        assert now.in_flight == pytest.approx(expected)
+        shortfall = now.alpha - choice.decision.expected_satisfaction
         expected += shortfall
     assert bits(engine) == before
     engine.apply(decided(request_id="r3", expected_shortfall=shortfall))
     engine.forget("r2")  # its record was dropped
-    told = engine.situation(asked(engine, "r4"))
-    assert told.t == 3
-    assert told.queue == pytest.approx(shortfall)
-    engine.decide(replace(asked(engine, "a turn"), counted_with="r3"))
-    turned = engine.situation(asked(engine, "r5"))
-    assert (turned.t, turned.in_flight) == (4, told.in_flight)
-    gold = engine.situation(asked(engine, "g1", "gold"))
+    now = engine.situation(question(engine, "r4"))
+    assert now.t == 3
+    assert now.queue == pytest.approx(shortfall)
+    engine.decide(replace(question(engine, "a turn"), counted_with="r3"))
+    turned = engine.situation(question(engine, "r5"))
+    assert (turned.t, turned.in_flight) == (4, now.in_flight)
+    gold = engine.situation(question(engine, "g1", "gold"))
     assert (gold.t, gold.queue, gold.in_flight) == (1, 0.0, 0.0)
 
 
@@ -110,8 +110,8 @@ def test_each_of_several_deciders_takes_the_others_to_decide_as_much_as_itself()
     alone, one_of_four = folded(p95_seconds=1.0), folded(p95_seconds=1.0)
     one_of_four.deciders = 4
     for engine in (alone, one_of_four):
-        engine.decide(asked(engine, "r1"))
-    one, four = (engine.situation(asked(engine, "r2")) for engine in (alone, one_of_four))
+        engine.decide(question(engine, "r1"))
+    one, four = (engine.situation(question(engine, "r2")) for engine in (alone, one_of_four))
 
     assert (one.t, four.t) == (2, 5)
     assert one.in_flight != 0.0
@@ -123,15 +123,15 @@ def test_each_of_several_deciders_takes_the_others_to_decide_as_much_as_itself()
 
 def test_a_choice_names_the_position_of_its_state_and_draws_by_the_id() -> None:
     engine = folded()
-    assert engine.decide(asked(engine, "r1")).as_of == 0
+    assert engine.decide(question(engine, "r1")).as_of == 0
     engine.apply(decided(request_id="r1", position=7))
-    choice = engine.decide(asked(engine, "r2"))
+    choice = engine.decide(question(engine, "r2"))
     assert (choice.as_of, engine.as_of) == (7, 7)
 
     other = folded()
     other.resume(other.empty_state(), 7)
     assert other.as_of == 7
-    drawn = other.situation(asked(other, "r2"))
+    drawn = other.situation(question(other, "r2"))
     assert drawn.t != choice.situation.t
     assert drawn.exploration_draw == choice.situation.exploration_draw
     assert drawn.choice_draw == choice.situation.choice_draw
@@ -141,7 +141,7 @@ def test_a_choice_names_the_position_of_its_state_and_draws_by_the_id() -> None:
 @pytest.mark.parametrize("level", ["default", "gold"])
 @pytest.mark.parametrize("is_served", [True, False])
 @pytest.mark.parametrize("is_exploration", [True, False])
-def test_every_label_teaches_all_levels_whoever_asked_for_it(
+def test_every_label_teaches_all_levels_whatever_the_level_of_its_request(
     level: str, is_served: bool, is_exploration: bool
 ) -> None:
     seen = example(MEDIUM, is_exploration=is_exploration)
@@ -194,7 +194,7 @@ def unseen_calls(requests: int, label_after: int | None = None) -> int:
         *((200, 0, 200, 200), (200, 3, 200, 200), (200, 10, 194, 200), (200, 30, 170, 200)),
     ],
 )
-def test_few_unseen_calls_are_made_where_nobody_labels_and_nearly_all_where_labels_come_late(
+def test_few_unseen_calls_are_made_without_labels_and_nearly_all_where_labels_come_late(
     requests: int, label_after: int | None, least: int, most: int
 ) -> None:
     assert least <= unseen_calls(requests, label_after) <= most

@@ -16,7 +16,7 @@ from tests.support.builders import point
 TEXTS = ("Hi", "What is 17 + 25?", "x" * 4000)
 
 
-def asked(text: str) -> Prompt:
+def prompt_of(text: str) -> Prompt:
     return Prompt(None, read_surface(Conversation.of_text(text)))
 
 
@@ -41,7 +41,7 @@ def recent(*prompts: Prompt) -> RecentPrompts:
 
 
 def use(lengths: LengthHeads | None = None) -> ExpectedUse:
-    kept = recent(*map(asked, TEXTS), point(1.0, 0.0))
+    kept = recent(*map(prompt_of, TEXTS), point(1.0, 0.0))
     return ExpectedUse.of(kept, lengths or LengthHeads(2, 2), estimators())
 
 
@@ -69,9 +69,9 @@ def test_answers_are_as_long_as_the_prompt_tells() -> None:
     lengths = LengthHeads(2, 2)
     for _ in range(100):
         for text, multiple in zip(TEXTS, (0.25, 1.0, 4.0), strict=True):
-            lengths.learn(0, asked(text), multiple)
+            lengths.learn(0, prompt_of(text), multiple)
     found = use(lengths)
-    multiples = np.array([lengths.multiples(asked(text)) for text in TEXTS])
+    multiples = np.array([lengths.multiples(prompt_of(text)) for text in TEXTS])
     assert found.completion_tokens[:3] == pytest.approx(multiples * [10.0, 300.0], rel=1e-4)
     assert found.seconds[:3] == pytest.approx(multiples * [0.5, 4.0], rel=1e-4)
     assert found.completion_tokens[2, 0] > 4.0 * found.completion_tokens[0, 0]

@@ -29,10 +29,10 @@ ALPHA = 0.6
 
 
 def ended(request_id: str, *before: float, is_served: bool = True) -> Settled:
-    """A failed call, with what users said before its end."""
+    """A failed call, with the labels of users before its end."""
     call = FailedCall("default", request_id, ALPHA, is_served=is_served, is_bought=False)
-    said = tuple(given(value) for value in before)
-    return settled(call_id=served_call_id(request_id), failed=call, given=said)
+    earlier = tuple(given(value) for value in before)
+    return settled(call_id=served_call_id(request_id), failed=call, given=earlier)
 
 
 def fail(state: ZooState, request_id: str, *, counts: bool = False) -> None:
@@ -68,9 +68,9 @@ def test_an_outage_leaves_no_trace_in_the_account(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("said", [0.0, 1.0])
+@pytest.mark.parametrize("value", [0.0, 1.0])
 def test_what_users_say_of_an_error_moves_no_queue_whenever_they_say_it(
-    policy: str, said: float
+    policy: str, value: float
 ) -> None:
     state = build_state(build_zoo(policy=policy))
     serve(state, "missed", 0.0)
@@ -78,15 +78,15 @@ def test_what_users_say_of_an_error_moves_no_queue_whenever_they_say_it(
     owed = state.policy.queue("default")
 
     state.apply(decided(request_id="r1"))
-    state.apply(labelled(said))  # the client was faster than the log event
+    state.apply(labelled(value))  # the client was faster than the log event
     assert state.policy.queue("default") != owed
-    state.apply(ended("r1", said))
+    state.apply(ended("r1", value))
     assert state.policy.queue("default") == pytest.approx(owed)
-    state.apply(labelled(1.0 - said, previous=said, is_failed=True))
+    state.apply(labelled(1.0 - value, previous=value, is_failed=True))
     assert state.policy.queue("default") == pytest.approx(owed)
 
 
-def test_an_unseen_call_that_fails_is_none_that_nobody_labels() -> None:
+def test_an_unseen_call_that_fails_is_none_that_no_one_labels() -> None:
     state = build_state()
     for number in range(50):
         state.apply(decided(request_id=f"r{number}", calls=2))

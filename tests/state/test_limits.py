@@ -111,8 +111,8 @@ def test_which_calls_come_late(
     is_repeated: bool,
     expected: bool | None,
 ) -> None:
-    told = is_late(found, seconds, is_answered=is_answered, is_repeated=is_repeated)
-    assert told is expected
+    found_late = is_late(found, seconds, is_answered=is_answered, is_repeated=is_repeated)
+    assert found_late is expected
 
 
 def test_the_log_keeps_the_limits_that_are_set() -> None:

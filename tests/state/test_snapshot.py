@@ -171,7 +171,7 @@ def test_going_on_from_a_snapshot_is_going_on(policy: str, folded: list[Entry], 
 
 
 @each_policy
-def test_what_a_snapshot_must_keep_is_told_apart(policy: str) -> None:
+def test_what_a_snapshot_must_keep_is_distinguished(policy: str) -> None:
     """Held against ``same`` itself: a comparison that sees nothing would let everything pass."""
     label = labelled(1.0, example=example())
     late = labelled(1.0, example=example(features=None))

@@ -35,7 +35,7 @@ A, B = "check:a", "check:b"
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("logged", "verdict"),
     [
         ([], None),
         *(
@@ -50,7 +50,7 @@ A, B = "check:a", "check:b"
         # An answer must pass every check.
         ([given(1.0, 1.0, CHECK, A), given(0.0, 0.5, CHECK, B)], Label(0.0, 0.5)),
         ([given(0.0, 0.5, CHECK, B), given(1.0, 1.0, CHECK, A)], Label(0.0, 0.5)),
-        # Of two that say the same the first counts, unless it speaks again.
+        # Of two with the same value the first counts, unless it is replaced.
         ([given(0.0, 1.0, CHECK, A), given(0.0, 0.5, CHECK, B)], Label(0.0)),
         (
             [given(0.0, 1.0, CHECK, A), given(0.0, 0.3, CHECK, B), given(0.0, 0.5, CHECK, A)],
@@ -62,34 +62,34 @@ A, B = "check:a", "check:b"
         ([given(0.0, kind=JUDGE), given(1.0, 0.0, JUDGE)], Label(0.0)),
     ],
 )
-def test_the_verdict_is(said: list[Given], verdict: Label | None) -> None:
-    assert RULE.verdict(said) == verdict
+def test_the_verdict_is(logged: list[Given], verdict: Label | None) -> None:
+    assert RULE.verdict(logged) == verdict
 
 
 def test_another_order_is_another_verdict_and_a_kind_left_out_does_not_count() -> None:
-    said = [given(1.0), given(0.0, kind=JUDGE)]
-    assert Rule((JUDGE, FEEDBACK)).verdict(said) == Label(0.0)
+    logged = [given(1.0), given(0.0, kind=JUDGE)]
+    assert Rule((JUDGE, FEEDBACK)).verdict(logged) == Label(0.0)
     assert Rule((FEEDBACK,)).verdict([given(0.0, kind=JUDGE)]) is None
 
 
 @holds_for(st.lists(labels(), max_size=8), labels())
-def test_more_labels_never_take_a_verdict_away(said: list[Given], more: Given) -> None:
-    assert RULE.verdict(said) is None or RULE.verdict([*said, more]) is not None
+def test_more_labels_never_take_a_verdict_away(logged: list[Given], more: Given) -> None:
+    assert RULE.verdict(logged) is None or RULE.verdict([*logged, more]) is not None
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@holds_for(said=st.lists(labels(), min_size=1, max_size=6))
+@holds_for(logged=st.lists(labels(), min_size=1, max_size=6))
 def test_however_many_labels_the_request_counts_once_with_its_verdict(
-    policy: str, said: list[Given]
+    policy: str, logged: list[Given]
 ) -> None:
     """The queue after all of them is the one after the verdict alone, given by a user."""
     many, once = (build_state(build_zoo(policy=policy)) for _ in range(2))
     for state in (many, once):  # a debt that no verdict can empty
         for number in range(5):
             state.apply(labelled(0.0, request_id=f"before-{number}"))
-    for number, each in enumerate(said):
-        many.apply(labelled(0.0, given=each, earlier=tuple(said[:number])))
-    verdict = RULE.verdict(said)
+    for number, each in enumerate(logged):
+        many.apply(labelled(0.0, given=each, earlier=tuple(logged[:number])))
+    verdict = RULE.verdict(logged)
     if verdict is not None:
         once.apply(labelled(verdict.value, weight=verdict.weight))
     assert many.policy.queue("default") == pytest.approx(once.policy.queue("default"), abs=1e-9)
@@ -102,15 +102,15 @@ async def test_sql_shows_the_verdict_of_the_fold(
     database: AsyncEngine, data: st.DataObject
 ) -> None:
     """The view `verdicts`, under the default rule and under any that a start has written down."""
-    said = data.draw(st.lists(labels(), max_size=6))
+    logged = data.draw(st.lists(labels(), max_size=6))
     order = data.draw(st.one_of(st.none(), st.lists(kinds, min_size=1, unique=True).map(tuple)))
     request_id = f"r{await log.head(database)}"
     zoo = f"zoo-{request_id}"
     if order is not None:
         await save_rules(database, {zoo: order})
     records = [
-        label(request_id, each.value, label_id=f"{request_id}/{number}", **_told(each))
-        for number, each in enumerate(said)
+        label(request_id, each.value, label_id=f"{request_id}/{number}", **_fields(each))
+        for number, each in enumerate(logged)
     ]
     await log.append(database, [request(request_id, zoo=zoo), *records])
 
@@ -119,9 +119,9 @@ async def test_sql_shows_the_verdict_of_the_fold(
             text("SELECT value, weight FROM verdicts WHERE request_id = :id"), {"id": request_id}
         )
         found = [Label(*row) for row in shown]
-    verdict = Rule(order or PRECEDENCE).verdict(said)
+    verdict = Rule(order or PRECEDENCE).verdict(logged)
     assert found == ([] if verdict is None else [verdict])
 
 
-def _told(each: Given) -> dict[str, Any]:
+def _fields(each: Given) -> dict[str, Any]:
     return {"kind": each.kind, "source": each.source, "weight": each.weight}

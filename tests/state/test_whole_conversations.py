@@ -132,7 +132,7 @@ def test_the_same_verdict_again_changes_nothing() -> None:
     assert snapshot.dump(state(*TURNS, MISSED, again)) == snapshot.dump(state(*TURNS, MISSED))
 
 
-def test_one_that_nobody_judges_counts_with_its_expectation_and_is_given_up() -> None:
+def test_one_without_a_verdict_counts_with_its_expectation_and_is_given_up() -> None:
     """After so many conversations, not requests: those of an agent come in dozens. No more courses
     are remembered than conversations are pending."""
     found = state(begun("c"), *(turn(f"t{number}", "c") for number in range(2 * PENDING)))
@@ -176,8 +176,8 @@ def test_a_cold_first_call_makes_no_candidate_look_expensive() -> None:
             found.apply(begun(f"{name}{number}"))
             found.apply(verdict(f"{name}{number}", value, {name: 1.0}))
     policy, level = adaptive_of(found), ZOO.levels["default"]
-    asked = situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA)
-    usual = replace(asked, counted=60)
+    usual_one = situation((SMALL, 1.0, 0.4), (LARGE, 6.0, 0.9), alpha=ALPHA)
+    usual = replace(usual_one, counted=60)
     cold = replace(
         usual, estimates=tuple(replace(each, cost=3.0 * each.cost) for each in usual.estimates)
     )

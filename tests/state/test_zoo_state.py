@@ -175,7 +175,7 @@ def test_a_call_that_ended_teaches_its_candidates_token_counts_alone(folded: Fol
         settled(prompt_tokens=None),
         settled(completion_tokens=None),
     ],
-    ids=["nobody served", "unknown candidate", "no prompt tokens", "no completion tokens"],
+    ids=["no one served", "unknown candidate", "no prompt tokens", "no completion tokens"],
 )
 def test_a_call_without_usage_of_ours_changes_nothing(folded: Fold, entry: Entry) -> None:
     assert bits(folded(entry)) == bits(folded())

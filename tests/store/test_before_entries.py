@@ -99,11 +99,11 @@ async def test_requests_served_as_before_leave_the_queues_of_promises_alone(
     records: list[Record] = traffic(40)
     await log.append(database, records)
     alone = await fold_all(database)
-    beside: list[Record] = []
+    others: list[Record] = []
     for number in range(30):
         name = f"b{number}"
-        beside += [before(name), served_call(name, candidate=None), label(name)]
-    await log.append(database, beside)
+        others += [before(name), served_call(name, candidate=None), label(name)]
+    await log.append(database, others)
     both = await fold_all(database)
 
     for level in ("default", "gold"):

@@ -152,8 +152,8 @@ async def test_a_database_newer_than_the_code_is_refused(
 async def test_what_cannot_be_opened_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("These are notes, and no database. " * 100)
-    said = {"no/such/folder/messplus.db": "unable to open", "notes.txt": "not a database"}
-    for path, reason in said.items():
+    reasons = {"no/such/folder/messplus.db": "unable to open", "notes.txt": "not a database"}
+    for path, reason in reasons.items():
         error = await refusal(url := f"sqlite+aiosqlite:///{tmp_path}/{path}")
         assert (error.key, error.given) == ("messplus.database", url)
         assert reason in error.allowed
@@ -230,7 +230,7 @@ async def test_the_schema_goes_down_to_nothing_and_comes_up_the_same(database: A
 
 
 async def test_every_history_has_a_key_of_its_own(database: AsyncEngine) -> None:
-    """By which prompts are digested: whoever knows one cannot guess at another history's."""
+    """By which prompts are digested: who knows one cannot guess another history's."""
     drawn = "SELECT key FROM conversation_key"
     before = await everything(database, drawn)
 

@@ -81,7 +81,7 @@ async def test_a_file_that_is_put_back_is_written_to_again(
         assert other.execute("SELECT label_id FROM labels").fetchall() == [("label-r1-0",)]
 
 
-async def test_whoever_waits_is_told_and_it_is_counted_and_an_alert(
+async def test_waiting_requests_get_an_error_and_it_is_counted_and_an_alert(
     database: AsyncEngine, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.1)

@@ -38,16 +38,16 @@ async def test_a_repeated_id_is_the_newest_of_whose_it_may_be(database: AsyncEng
     await log.append(database, [mine, theirs, answered, request("r3", key_hash=None)])
     whose: dict[str | None, Found | None]
     whose = {None: found("r3", None), "theirs": found("r2", "theirs"), "mine": found("r1", "mine")}
-    whose["nobody's"] = None
+    whose["no one's"] = None
     assert {key: await find(database, "same", key) for key in whose} == whose
 
 
 async def test_of_very_many_labels_the_newest_are_shown(database: AsyncEngine) -> None:
-    said = [label(label_id=f"{number:03}") for number in range(MOST_LABELS + 5)]
-    await log.append(database, [request(), served_call(), *said])
+    many = [label(label_id=f"{number:03}") for number in range(MOST_LABELS + 5)]
+    await log.append(database, [request(), served_call(), *many])
     shown = await history(database, "r1")
     assert shown is not None
-    assert [each["label_id"] for each in shown.labels] == [each.label_id for each in said[5:]]
+    assert [each["label_id"] for each in shown.labels] == [each.label_id for each in many[5:]]
 
 
 @pytest.mark.parametrize("given", ["", "r", "r1%", "None", "chatcmpl-r1-1", "r1.0"])
@@ -60,10 +60,10 @@ async def test_nothing_else_is_found(database: AsyncEngine, given: str) -> None:
 
 
 async def test_the_history_is_the_request_with_its_calls_and_labels(database: AsyncEngine) -> None:
-    said = [label(value=0.0, label_id="first"), label(value=1.0, label_id="second")]
+    many = [label(value=0.0, label_id="first"), label(value=1.0, label_id="second")]
     others: list[Record] = [request("r2"), served_call("r2"), label("r2")]
     await log.append(
-        database, [request(), exploration_call("r1", 1), served_call(), *said, *others]
+        database, [request(), exploration_call("r1", 1), served_call(), *many, *others]
     )
     shown = await history(database, "r1")
     assert shown is not None

@@ -1,4 +1,4 @@
-"""Who asked and judged how much in the last day, and what of it counts."""
+"""Who requested and judged how much in the last day, and what of it counts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,43 +17,43 @@ NOW = datetime.now(UTC)
 LONG_AGO = NOW - timedelta(hours=25)
 
 
-def asked(request_id: str, key: str | None, level: str = "default") -> RequestRecord:
+def sent(request_id: str, key: str | None, level: str = "default") -> RequestRecord:
     return request(request_id, key_hash=key, service_level=level, created_at=NOW)
 
 
-def said(request_id: str, value: float, name: str = "", **changed: Any) -> LabelRecord:
-    told: dict[str, Any] = {
+def rated(request_id: str, value: float, name: str = "", **changed: Any) -> LabelRecord:
+    columns: dict[str, Any] = {
         "created_at": NOW,
         "label_id": f"{request_id}-{name or value}",
         **changed,
     }
-    return label(request_id, value, **told)
+    return label(request_id, value, **columns)
 
 
 async def fill(database: AsyncEngine) -> None:
     await log.append(
         database,
         [
-            *(asked(f"a{n}", "alice") for n in range(5)),
-            *(asked(f"b{n}", "bob") for n in range(3)),
-            asked("g1", "alice", "gold"),
+            *(sent(f"a{n}", "alice") for n in range(5)),
+            *(sent(f"b{n}", "bob") for n in range(3)),
+            sent("g1", "alice", "gold"),
             request("old", key_hash="alice", created_at=LONG_AGO),
-            said("a0", 1.0, "first"),
-            said("a0", 0.0, "second"),  # replaces it
-            said("a1", 1.0),
-            said("a1", 0.0, "held", weight=0.0),
-            said("old", 0.5),  # today, of a request of yesterday
-            said("old", 0.5, "yesterday", created_at=LONG_AGO, number=1),
-            said("a2", 1.0, "judged", kind="judge", source="judge", weight=0.5),
-            said("a3", 0.0, "cut", kind="check", source="check:complete"),
-            said("a4", 1.0, "went on", kind="implicit", source="implicit", weight=0.3),
-            said("b0", 0.0),
-            said("g1", 1.0),
+            rated("a0", 1.0, "first"),
+            rated("a0", 0.0, "second"),  # replaces it
+            rated("a1", 1.0),
+            rated("a1", 0.0, "held", weight=0.0),
+            rated("old", 0.5),  # today, of a request of yesterday
+            rated("old", 0.5, "yesterday", created_at=LONG_AGO, number=1),
+            rated("a2", 1.0, "judged", kind="judge", source="judge", weight=0.5),
+            rated("a3", 0.0, "cut", kind="check", source="check:complete"),
+            rated("a4", 1.0, "went on", kind="implicit", source="implicit", weight=0.3),
+            rated("b0", 0.0),
+            rated("g1", 1.0),
         ],
     )
 
 
-async def test_what_each_key_said_and_asked_at_a_service_level(database: AsyncEngine) -> None:
+async def test_the_labels_and_requests_of_each_key_at_a_level(database: AsyncEngine) -> None:
     await fill(database)
     alice = KeyActivity(5, Tally(3.3, 1.8), faults=1.0)
     assert await activity(database, "zoo", "default") == LevelActivity(
@@ -79,8 +79,8 @@ async def test_the_heaviest_keys_come_first(database: AsyncEngine) -> None:
 
 async def test_only_so_many_keys_are_read(database: AsyncEngine) -> None:
     keys = [f"key-{number:04}" for number in range(module.MOST_KEYS + 7)]
-    await log.append(database, [asked(key, key) for key in keys])
-    await log.append(database, [said(key, 1.0) for key in keys])
+    await log.append(database, [sent(key, key) for key in keys])
+    await log.append(database, [rated(key, 1.0) for key in keys])
     found = await activity(database, "zoo", "default")
     assert len(found.keys) == module.MOST_KEYS
     assert found.requests == len(keys)
@@ -91,8 +91,8 @@ async def test_no_more_of_the_log_is_read_than_its_newest_records(
 ) -> None:
     early = NOW - timedelta(hours=1)
     old = request("r0", key_hash="alice", created_at=early)
-    await log.append(database, [old, said("r0", 1.0, created_at=early)])
-    await log.append(database, [asked(f"r{n}", "alice") for n in range(1, 5)])
+    await log.append(database, [old, rated("r0", 1.0, created_at=early)])
+    await log.append(database, [sent(f"r{n}", "alice") for n in range(1, 5)])
     assert (await activity(database, "zoo", "default")).requests == 5
 
     monkeypatch.setattr(module, "MOST_RECORDS", 4)
@@ -101,6 +101,6 @@ async def test_no_more_of_the_log_is_read_than_its_newest_records(
 
 
 async def test_requests_without_a_key_are_those_of_one(database: AsyncEngine) -> None:
-    await log.append(database, [asked("r1", None), asked("r2", None), said("r1", 1.0)])
+    await log.append(database, [sent("r1", None), sent("r2", None), rated("r1", 1.0)])
     keys = (await activity(database, "zoo", "default")).keys
     assert keys == {None: KeyActivity(2, Tally(1.0, 1.0))}

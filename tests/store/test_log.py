@@ -160,7 +160,7 @@ async def test_a_writer_that_appends_again_and_again_sees_what_others_wrote_betw
     assert found == [("gold", 1) if n == 2 else ("default", next(numbers)) for n in range(8)]
 
 
-async def test_a_number_that_was_taken_behind_a_writers_back_is_asked_for_again(
+async def test_a_number_that_was_taken_behind_a_writers_back_is_read_again(
     database: AsyncEngine,
 ) -> None:
     """As after a repair by hand, at the same position: what a writer remembers is wrong once."""
@@ -246,8 +246,8 @@ OTHERS = np.ones(len(NUMBERS), dtype=np.float32)
 async def test_a_surface_is_read_back_to_the_bit_or_where_it_means_something_else_not_at_all(
     database: AsyncEngine, surface: Any, version: str | None, learned: bytes | None
 ) -> None:
-    asked = request(surface=surface, surface_version=version)
-    await log.append(database, [asked, served_call(), label()])
+    plain = request(surface=surface, surface_version=version)
+    await log.append(database, [plain, served_call(), label()])
     _, *brought = await read(database, 0, 3)
     assert [each["example"]["surface"] for each in brought] == [learned] * 2
 
@@ -326,7 +326,7 @@ async def test_the_label_of_an_exploration_is_not_the_served_ones(database: Asyn
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("columns", "expected"),
     [
         ({"alpha": 0.6, "aim": 0.75, "expected_satisfaction": 0.5}, 0.25),
         ({"alpha": 0.6, "aim": 0.75, "expected_satisfaction": None}, 0.0),
@@ -335,12 +335,12 @@ async def test_the_label_of_an_exploration_is_not_the_served_ones(database: Asyn
     ids=["as decided", "no prediction", "from before there was an aim"],
 )
 async def test_a_decision_brings_what_was_expected_of_it(
-    database: AsyncEngine, told: dict[str, float | None], expected: float
+    database: AsyncEngine, columns: dict[str, float | None], expected: float
 ) -> None:
-    await log.append(database, [request("r1", **told), label("r1", 1.0, weight=0.5)])
+    await log.append(database, [request("r1", **columns), label("r1", 1.0, weight=0.5)])
     entered, judged = await read(database, 0, 2)
     assert entered["expected_shortfall"] == expected
-    assert judged["alpha"] == (told["aim"] or told["alpha"])
+    assert judged["alpha"] == (columns["aim"] or columns["alpha"])
     assert (judged["request_id"], judged["call_id"]) == ("r1", "r1.0")
     assert judged["given"] == given(1.0, weight=0.5)
 
@@ -359,7 +359,7 @@ async def test_a_call_brings_the_newest_label_of_each_source(database: AsyncEngi
 
 
 @pytest.mark.parametrize(
-    ("durable", "levels", "told"),
+    ("durable", "levels", "changes"),
     [
         ((False,), [1], 1),
         ((True,), [2], 1),
@@ -367,22 +367,22 @@ async def test_a_call_brings_the_newest_label_of_each_source(database: AsyncEngi
     ],
 )
 async def test_only_what_must_be_durable_waits_for_the_disk(
-    database: AsyncEngine, durable: Sequence[bool], levels: Sequence[int], told: int
+    database: AsyncEngine, durable: Sequence[bool], levels: Sequence[int], changes: int
 ) -> None:
-    """SQLite's `synchronous` as each commit had it: 1 is NORMAL, 2 is FULL. A connection keeps it,
-    and is told where it changes."""
-    seen, said = [], []
+    """SQLite's `synchronous` as each commit had it: 1 is NORMAL, 2 is FULL. A connection keeps
+    it: it is set only where it changes."""
+    seen, statements = [], []
 
     def committing(connection: Connection) -> None:
         seen.append(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
 
     def executing(_connection: Connection, _cursor: object, statement: str, *_rest: object) -> None:
         if statement.startswith("PRAGMA synchronous ="):
-            said.append(statement)
+            statements.append(statement)
 
     event.listen(database.sync_engine, "commit", committing)
     event.listen(database.sync_engine, "before_cursor_execute", executing)
     for number, is_durable in enumerate(durable):
         await log.append(database, [label(label_id=f"l{number}")], is_durable=is_durable)
     assert seen == levels
-    assert len(said) == told
+    assert len(statements) == changes

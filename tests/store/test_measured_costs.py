@@ -46,7 +46,7 @@ async def test_what_was_not_measured_costs_what_was_estimated(database: AsyncEng
     assert (found["served_cost"], found["exploration_cost"], found["is_measured"]) == (5.0, 2.0, 0)
 
 
-async def test_a_price_in_dollars_stands_beside_measured_joules(database: AsyncEngine) -> None:
+async def test_a_price_in_dollars_stands_next_to_measured_joules(database: AsyncEngine) -> None:
     found = await outcome(database, SERVED, energy(SERVED, 700.0, None))
 
     assert (found["cost"], found["is_measured"]) == (5.0, 1)

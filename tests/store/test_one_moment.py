@@ -1,4 +1,4 @@
-"""Reading within a time: what takes too long is ended by the database itself, and said."""
+"""Reading within a time: what takes too long is ended by the database itself, with an error."""
 
 import time
 
@@ -51,12 +51,12 @@ async def test_what_is_written_meanwhile_is_not_seen(database: AsyncEngine) -> N
         assert (await connection.execute(count)).scalar_one() == 0
 
 
-def test_a_client_is_told_so() -> None:
+def test_a_client_gets_the_reason() -> None:
     counters = Counters()
     with pytest.raises(HTTPException) as caught, refusals(counters):
         raise ReadingTakesTooLongError(30.0)
 
     assert caught.value.status_code == 503
-    told = "reading the log took more than 30 s, and was given up: try again later"
-    assert caught.value.detail == told
+    message = "reading the log took more than 30 s, and was given up: try again later"
+    assert caught.value.detail == message
     assert counters.as_dict() == {"readings_given_up": 1}

@@ -14,7 +14,7 @@ async def test_a_view_adds_up_what_was_logged(database: AsyncEngine, view: str) 
     await assert_outcomes(database, view)
 
 
-async def test_a_key_has_its_alias_beside_its_hash(database: AsyncEngine) -> None:
+async def test_a_key_has_its_alias_next_to_its_hash(database: AsyncEngine) -> None:
     await write_outcomes(database)
 
     async with database.connect() as connection:

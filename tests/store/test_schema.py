@@ -61,12 +61,12 @@ def test_the_list_of_hashes_only_grows() -> None:
     if not (MIGRATIONS.parent / ".git").exists() or shutil.which("git") is None:
         pytest.skip("no checkout, or no git: the history of the list is not here")
 
-    def told(*command: str) -> str:
+    def output_of(*command: str) -> str:
         return subprocess.run([*git, *command], check=True, capture_output=True, text=True).stdout
 
     now = set(HASHES.read_text().splitlines())
-    for commit in told("log", "--format=%H", "--", "migrations/hashes.txt").split():
-        then = told("show", f"{commit}:migrations/hashes.txt")
+    for commit in output_of("log", "--format=%H", "--", "migrations/hashes.txt").split():
+        then = output_of("show", f"{commit}:migrations/hashes.txt")
         if then.startswith(FIRST):
             assert set(then.splitlines()) <= now, TO_ADD
 
@@ -186,7 +186,7 @@ async def test_a_start_refuses_tables_that_were_changed_since_and_says_who_made_
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "difference"),
     [
         ("DROP INDEX ix_labels_created_at", "it lacks the index ix_labels_created_at"),
         ("ALTER TABLE labels ADD COLUMN mood TEXT", "it has an unknown column labels.mood"),
@@ -194,11 +194,11 @@ async def test_a_start_refuses_tables_that_were_changed_since_and_says_who_made_
     ],
 )
 async def test_what_was_changed_by_hand_is_named(
-    database: AsyncEngine, change: str, said: str
+    database: AsyncEngine, change: str, difference: str
 ) -> None:
     async with database.begin() as connection:
         await connection.execute(text(change))
-        assert said in await connection.run_sync(schema.differences)
+        assert difference in await connection.run_sync(schema.differences)
 
 
 async def test_another_type_and_another_rule_for_null_are_named(

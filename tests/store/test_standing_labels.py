@@ -28,7 +28,7 @@ def labels(draw: st.DrawFn) -> Given:
     return Given(SOURCES[source], source, value, weight)
 
 
-def as_records(request_id: str, said: Sequence[Given], ends_after: int) -> list[Record]:
+def as_records(request_id: str, given_labels: Sequence[Given], ends_after: int) -> list[Record]:
     found: list[Record] = [
         label(
             request_id,
@@ -38,7 +38,7 @@ def as_records(request_id: str, said: Sequence[Given], ends_after: int) -> list[
             source=each.source,
             weight=each.weight,
         )
-        for number, each in enumerate(said)
+        for number, each in enumerate(given_labels)
     ]
     found.insert(ends_after, served_call(request_id))
     return [request(request_id), *found]
@@ -46,22 +46,22 @@ def as_records(request_id: str, said: Sequence[Given], ends_after: int) -> list[
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @holds_for(
-    said=st.lists(labels(), max_size=10),
+    given_labels=st.lists(labels(), max_size=10),
     ends_after=st.integers(0, 10),
     page=st.sampled_from([1, 2, 3, 2000]),
     order=st.lists(st.sampled_from(PRECEDENCE), min_size=1, unique=True).map(tuple),
 )
 async def test_what_stands_makes_the_verdicts_of_all_labels(
     database: AsyncEngine,
-    said: list[Given],
+    given_labels: list[Given],
     ends_after: int,
     page: int,
     order: tuple[LabelKind, ...],
 ) -> None:
     """Before and after every label, and at the call's end, under any rule, in any pages."""
     before = await log.head(database)
-    ends_after = min(ends_after, len(said))
-    await log.append(database, as_records(f"r{before}", said, ends_after))
+    ends_after = min(ends_after, len(given_labels))
+    await log.append(database, as_records(f"r{before}", given_labels, ends_after))
     rule = Rule(order)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(entries, "PAGE", page)
@@ -70,21 +70,21 @@ async def test_what_stands_makes_the_verdicts_of_all_labels(
         ]
 
     judged = [each for each in found if isinstance(each, Labelled)]
-    assert [each.given for each in judged] == said
+    assert [each.given for each in judged] == given_labels
     for number, each in enumerate(judged):
-        assert rule.verdict(each.earlier) == rule.verdict(said[:number])
-        assert rule.verdict((*each.earlier, each.given)) == rule.verdict(said[: number + 1])
+        assert rule.verdict(each.earlier) == rule.verdict(given_labels[:number])
+        assert rule.verdict((*each.earlier, each.given)) == rule.verdict(given_labels[: number + 1])
     (call,) = (each for each in found if isinstance(each, Settled))
-    assert rule.verdict(call.given) == rule.verdict(said[:ends_after])
+    assert rule.verdict(call.given) == rule.verdict(given_labels[:ends_after])
 
 
 async def test_however_many_verdicts_lie_on_a_call_the_newest_of_each_source_is_read(
     database: AsyncEngine,
 ) -> None:
     """With all of them read back for each, a fold of 2,000 on one call took 50 s."""
-    said = [given(number % 2) for number in range(300)]
-    said[10] = given(0.5, kind=LabelKind.JUDGE)
-    await log.append(database, as_records("r1", said, 0))
+    given_labels = [given(number % 2) for number in range(300)]
+    given_labels[10] = given(0.5, kind=LabelKind.JUDGE)
+    await log.append(database, as_records("r1", given_labels, 0))
     await log.append(database, [label(value=1.0, label_id="weightless", weight=0.0)])
     await log.append(database, [label(label_id="last")])
 
@@ -93,10 +93,10 @@ async def test_however_many_verdicts_lie_on_a_call_the_newest_of_each_source_is_
     (alone,) = await read(database, head - 1, head)
 
     assert last == alone
-    assert last["earlier"] == (said[10], said[-1])
+    assert last["earlier"] == (given_labels[10], given_labels[-1])
 
 
-async def test_what_was_said_of_another_call_is_not_read(database: AsyncEngine) -> None:
+async def test_labels_of_another_call_are_not_read(database: AsyncEngine) -> None:
     await log.append(database, [request(), served_call(), label(value=0.0, label_id="served")])
     await log.append(database, [label(value=1.0, number=1, label_id="explored")])
     (explored,) = await read(database, 3, 4)

@@ -1,4 +1,4 @@
-"""The log says who served a conversation up to its verdict, whoever reads it and in what pages."""
+"""The log holds who served a conversation up to its verdict, for any reader and in any pages."""
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -80,7 +80,7 @@ async def test_in_any_pages_it_is_the_same(
         assert bits(await fold_all(database)) == state
 
 
-async def test_the_sums_count_conversations_beside_requests(database: AsyncEngine) -> None:
+async def test_the_sums_count_conversations_and_requests(database: AsyncEngine) -> None:
     await log.append(database, [begun(), served_call("c"), turn("t1"), begun("d")])
     await log.append(database, [turn("t2"), served_call("t2"), said(), said(0.0)])
 

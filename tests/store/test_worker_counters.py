@@ -30,7 +30,7 @@ async def workers_known(database: AsyncEngine) -> int:
         return int((await connection.execute(query)).scalar_one())
 
 
-async def test_those_that_were_heard_of_within_a_minute_run(database: AsyncEngine) -> None:
+async def test_those_with_a_sign_of_life_within_a_minute_run(database: AsyncEngine) -> None:
     async with database.connect() as connection:
         assert await running(connection, NOW) == 1  # the one that asks has no row yet
     for worker in ("a", "b", "c"):
@@ -75,7 +75,7 @@ async def test_a_worker_that_was_taken_for_gone_goes_on_and_is_counted_once(
         assert (await slow.exchange({"a": 5 + round_}, moment)).everyone == {"a": 5 + round_}
 
 
-async def test_a_start_where_nobody_runs_begins_at_zero(database: AsyncEngine) -> None:
+async def test_a_start_where_no_worker_runs_begins_at_zero(database: AsyncEngine) -> None:
     """As a proxy of one worker does, without this table."""
     before = WorkerCounters(database, "before")
     await before.exchange({"a": 5}, NOW)
@@ -121,7 +121,7 @@ def test_no_sum_falls_and_none_is_more_than_was_counted(steps: list[tuple[int, s
 
 
 async def _lives(steps: list[tuple[int, str]]) -> None:
-    """Of three workers beside one that stays: each counts, is replaced, or is silent for long."""
+    """Of three workers and one that stays: each counts, is replaced, or is silent for long."""
     with tempfile.TemporaryDirectory() as folder:
         database = create_engine(f"sqlite+aiosqlite:///{folder}/messplus.db")
         await migrate(database)
@@ -219,7 +219,7 @@ async def test_without_a_database_a_worker_shows_its_own_and_what_it_knew(
     await there.close()
 
 
-async def test_a_database_that_hangs_holds_nobody_up(
+async def test_a_database_that_hangs_delays_nothing(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_counters, "ANSWER_SECONDS", 0.05)
@@ -241,7 +241,7 @@ async def test_a_worker_whose_database_is_awaited_shows_its_own(database: AsyncE
     assert await workers_known(database) == 0
 
 
-async def test_what_is_counted_is_saved_though_nobody_asks(
+async def test_what_is_counted_is_saved_without_a_query(
     database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_counters, "SAVE_SECONDS", 0.02)

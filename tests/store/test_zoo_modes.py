@@ -30,11 +30,11 @@ def changes(database: AsyncEngine, modes: LiveModes) -> ModeChanges:
 
 
 async def test_the_newest_row_of_each_zoo_is_read(database: AsyncEngine) -> None:
-    told = replace(ROW, revision=2, forecast={"requests": 5})
-    for row in (ROW, told, replace(ROW, zoo="other")):
+    watched = replace(ROW, revision=2, forecast={"requests": 5})
+    for row in (ROW, watched, replace(ROW, zoo="other")):
         assert await zoo_modes.append(database, row)
 
-    assert await zoo_modes.newest(database) == {"zoo": told, "other": replace(ROW, zoo="other")}
+    assert await zoo_modes.newest(database) == {"zoo": watched, "other": replace(ROW, zoo="other")}
     assert [row.revision for row in await zoo_modes.history(database, "zoo", 10)] == [2, 1]
 
 
@@ -142,7 +142,7 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
     assert counters.as_dict() == {"modes_unread": 1}
 
 
-async def test_the_view_shows_what_happened_beside_the_forecast_though_it_was_taken_back(
+async def test_the_view_shows_what_happened_next_to_the_forecast_though_it_was_taken_back(
     database: AsyncEngine,
 ) -> None:
     await assert_forecast_beside_happened(database)

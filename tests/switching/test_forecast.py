@@ -47,7 +47,7 @@ def test_the_truth_is_inside_nine_times_of_ten_however_wrong_the_predictions(
     assert 82 <= inside <= 98
 
 
-def test_the_cost_is_corrected_by_what_calls_cost_and_has_those_beside_it() -> None:
+def test_the_cost_is_corrected_by_what_calls_cost_and_has_those_in_addition() -> None:
     found = forecast(asides(2000, 1)).cost
     assert found is not None
     assert found.holds(2.5)

@@ -40,7 +40,7 @@ def test_who_reads_prompts_pays_less_and_reaches_further() -> None:
     assert reading.extra(0.6, 0.3) < blind.extra(0.6, 0.3)
 
 
-def test_of_candidates_that_nobody_judged_nothing_is_known() -> None:
+def test_of_candidates_without_verdict_nothing_is_known() -> None:
     assert mixes("small", "medium").rates[-1] == pytest.approx(0.7)
     assert not mixes("small", "medium").can_steer(0.8)
     assert Mixes.of([COSTS], [RATES], ()) == Mixes()

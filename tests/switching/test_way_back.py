@@ -116,7 +116,7 @@ def test_what_was_saved_up_may_be_spent() -> None:
     assert reason_to_return(cheap * 2) is not None
 
 
-def test_nothing_is_said_of_requests_that_nobody_judged() -> None:
+def test_nothing_is_stated_of_requests_without_verdict() -> None:
     assert reason_to_return([Served("default", ALPHA, True)] * 500) is None
     assert reason_to_return([]) is None
 
