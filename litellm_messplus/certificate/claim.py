@@ -205,16 +205,14 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
     )
 
 
-def _assumed(
-    sampling: Sampling, labelled: int, requests: int, trust_judge: bool
-) -> tuple[str, ...]:
+def _assumed(sampling: Sampling, labels: int, requests: int, trust_judge: bool) -> tuple[str, ...]:
     """Name a claim's assumptions; if all requests have a word, only that words are true."""
-    if labelled == requests:
+    if labels == requests:
         return (WORDS_ARE_TRUE,)
     if sampling is not Sampling.JUDGE:
         return (*ASSUMED[sampling], WORDS_ARE_TRUE, LABELS_ARE_IN)
-    of_users = (WORDS_ARE_TRUE,) if labelled else ()
-    of_the_judge = JUDGE_IS_ALIKE if labelled and not trust_judge else JUDGE_IS_RIGHT
+    of_users = (WORDS_ARE_TRUE,) if labels else ()
+    of_the_judge = JUDGE_IS_ALIKE if labels and not trust_judge else JUDGE_IS_RIGHT
     return (*ASSUMED[sampling], *of_users, of_the_judge, LABELS_ARE_IN)
 
 

@@ -64,6 +64,9 @@ class LabelGroup:
     probability: float | None = None
 
 
+Groups = Sequence[LabelGroup]
+
+
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """The share satisfied of all requests, and its bounds, which hold at every look."""
@@ -74,7 +77,7 @@ class Bounds:
     sampling: Sampling
 
 
-def sampling_of(groups: Sequence[LabelGroup]) -> Sampling:
+def sampling_of(groups: Groups) -> Sampling:
     """Name the method by which these labels were obtained."""
     if any(each.grade is not None for each in groups):
         return Sampling.JUDGE
@@ -83,12 +86,7 @@ def sampling_of(groups: Sequence[LabelGroup]) -> Sampling:
 
 
 def bounds(
-    requests: Vector,
-    expected: Vector,
-    groups: Sequence[LabelGroup],
-    level: float,
-    *,
-    trust_judge: bool = False,
+    requests: Vector, expected: Vector, groups: Groups, level: float, *, trust_judge: bool = False
 ) -> Bounds:
     """Bound the share satisfied of ``requests``, at least one, at that confidence.
 
@@ -111,7 +109,7 @@ def bounds(
     )
 
 
-def _words(groups: Sequence[LabelGroup], requests: Vector) -> tuple[Vector, Vector, Vector]:
+def _words(groups: Groups, requests: Vector) -> tuple[Vector, Vector, Vector]:
     """Count the requests with a word of a user or a check, the satisfied ones of them, and those
     expected to be."""
     labelled, satisfied, expected = np.zeros((3, *requests.shape))
@@ -124,14 +122,10 @@ def _words(groups: Sequence[LabelGroup], requests: Vector) -> tuple[Vector, Vect
 
 
 def _by_words(
-    requests: Vector,
-    expected: Vector,
-    groups: Sequence[LabelGroup],
-    made: float,
-    sampling: Sampling,
+    requests: Vector, expected: Vector, groups: Groups, made: float, sampling: Sampling
 ) -> tuple[Vector, Vector, Vector]:
-    """Bound the sum of the words if every request had one: by draws, plus those not drawn;
-    or by those who answered, as if drawn, with the share of all by weight."""
+    """Bound the sum of the words if every request had one: by draws, plus those not drawn; or
+    by those who answered, as if drawn, with the share of all by weight."""
     words = [each for each in groups if each.word is not None]
     if sampling is Sampling.DRAWS:
         undrawn = [each for each in words if each.probability is None]
@@ -149,7 +143,7 @@ def _by_words(
 
 
 def _judged(
-    requests: Vector, expected: Vector, groups: Sequence[LabelGroup], made: float, trust_judge: bool
+    requests: Vector, expected: Vector, groups: Groups, made: float, trust_judge: bool
 ) -> tuple[Vector, Vector, Vector]:
     """Bound the users' words together with the judge's grades of the silent requests."""
     labelled, satisfied, foreseen = _words(groups, requests)
@@ -183,7 +177,7 @@ class Pairs:
     yes: Vector
 
     @classmethod
-    def of(cls, drawn: Sequence[LabelGroup], requests: Vector) -> "Pairs":
+    def of(cls, drawn: Groups, requests: Vector) -> "Pairs":
         """Count the pairs."""
         trials, yes = np.zeros((2, *requests.shape)), np.zeros((2, *requests.shape))
         for each in drawn:
@@ -255,10 +249,7 @@ def _probability(labelled: Vector, requests: Vector) -> Vector:
 
 
 def _sums(
-    requests: Vector,
-    sample: Sequence[LabelGroup],
-    labels: Sequence[float],
-    likely: Sequence[Vector],
+    requests: Vector, sample: Groups, labels: Sequence[float], likely: Sequence[Vector]
 ) -> SampledSums:
     """Sum by how much each group's label differs from what was expected, for draws of these
     probabilities, if there are any."""
