@@ -60,7 +60,7 @@ def test_the_defaults_of_the_command_are_those_of_a_grid() -> None:
 
 
 def test_every_key_of_the_file_is_described_and_no_other() -> None:
-    described = {code_of(row.cells["Key"]) for row in PAGE.under("What the file says")}
+    described = {code_of(row.cells["Key"]) for row in PAGE.under("What is in the file")}
 
     assert described == set(EnergyProfile.model_fields)
 

@@ -86,12 +86,12 @@ COSTS = (0.05, 0.5, 2.0)
     ("samples", "words"),
     [
         (windows(COSTS)[:5], "5 windows can be used, and 6 are the least"),
-        (windows(COSTS)[:1] * 8, "apart"),
-        ([replace(each, completion_tokens=0) for each in windows(COSTS)], "apart"),
+        (windows(COSTS)[:1] * 8, "distinguish"),
+        ([replace(each, completion_tokens=0) for each in windows(COSTS)], "distinguish"),
     ],
     ids=["too few windows", "of one length", "no completion tokens are counted"],
 )
-def test_windows_that_do_not_tell_the_costs_apart_are_refused(
+def test_windows_that_do_not_distinguish_the_costs_are_refused(
     samples: list[Sample], words: str
 ) -> None:
     with pytest.raises(FitError, match=words):
