@@ -126,7 +126,7 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
     said = list(lines(answer.json()))
     place = next(number for number, line in enumerate(said) if line.startswith("  before: on"))
     assert said[place + 1].startswith("    forecast: satisfaction not known yet")
-    assert said[place + 2].startswith("    happened: nobody judged")
+    assert said[place + 2].startswith("    happened: not judged")
 
 
 def test_a_forecast_says_what_routing_would_have_saved() -> None:
