@@ -152,8 +152,8 @@ def _ties(request_id: str, number: int) -> Iterator[Record]:
     if number % 20 != 3:
         return
     for place, (source, weight) in enumerate([("a", 1.0), ("b", 0.3), ("a", 0.5)]):
-        said = label(request_id, 0.0, label_id=f"{request_id}-tie-{place}", weight=weight)
-        yield replace(said, kind=LabelKind.CHECK, source=f"check:{source}")
+        tie = label(request_id, 0.0, label_id=f"{request_id}-tie-{place}", weight=weight)
+        yield replace(tie, kind=LabelKind.CHECK, source=f"check:{source}")
 
 
 def _watched() -> Iterator[Group]:
@@ -165,8 +165,8 @@ def _watched() -> Iterator[Group]:
         asked = [_before(group[0], "litellm", number, 0.5)]
         candidate = (SMALL, LARGE)[number % 2]
         call = served_call(name, candidate=candidate, cost=COSTS[candidate])
-        said = [label(name, float(number % 5 > 0))] if number % 2 else []
-        yield [*asked, call, *said]
+        labels = [label(name, float(number % 5 > 0))] if number % 2 else []
+        yield [*asked, call, *labels]
 
 
 def _whole() -> Iterator[Group]:
@@ -202,8 +202,8 @@ def _down() -> Iterator[tuple[int, Group]]:
         call = served_call(name, candidate=candidate, cost=None, completion_tokens=None)
         call = replace(call, status=CallStatus.FAILURE, failure=failure, error=error)
         asked = _asked(with_columns(builders.request(name), zoo="down"), [call], number)
-        said = label(name, 0.0, kind=LabelKind.CHECK, source=FAILED)
-        yield number, [asked, call, *([said] if failure in SERVING else [])]
+        check = label(name, 0.0, kind=LabelKind.CHECK, source=FAILED)
+        yield number, [asked, call, *([check] if failure in SERVING else [])]
 
 
 def _at(moment: datetime, group: Group) -> Iterator[Record]:

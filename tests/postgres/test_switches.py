@@ -2,8 +2,8 @@
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from tests.support.switches import assert_forecast_beside_happened
+from tests.support.switches import assert_forecast_and_happened
 
 
 async def test_the_view_shows_what_happened_next_to_the_forecast(database: AsyncEngine) -> None:
-    await assert_forecast_beside_happened(database)
+    await assert_forecast_and_happened(database)

@@ -10,7 +10,7 @@ from litellm_messplus.store import entries, history, log
 from tests.support.builders import LARGE, SMALL, served_call
 from tests.support.folding import bits, fold_all, read
 from tests.support.summing import assert_projections_are_the_logs
-from tests.support.whole_conversations import begun, said, turn, two_conversations
+from tests.support.whole_conversations import begun, turn, two_conversations, verdict
 
 
 async def judged(database: AsyncEngine, *records: Record) -> list[Labelled]:
@@ -26,7 +26,7 @@ async def test_all_turns_before_the_verdict_have_a_share(database: AsyncEngine) 
         *(begun(), served_call("c", candidate=SMALL)),
         *(turn("t1"), served_call("t1", candidate=SMALL)),
         *(turn("t2", LARGE), served_call("t2", candidate=LARGE)),
-        *(turn("t3", LARGE), said(), served_call("t3", candidate=LARGE), turn("t4", LARGE)),
+        *(turn("t3", LARGE), verdict(), served_call("t3", candidate=LARGE), turn("t4", LARGE)),
     )
 
     assert dict(found.shares) == {SMALL: 0.5, LARGE: 0.5}
@@ -40,7 +40,7 @@ async def test_who_failed_or_only_repeated_an_answer_has_none(database: AsyncEng
         *(begun(), served_call("c", candidate=SMALL, is_cache_hit=True)),
         *(turn("t1", LARGE), served_call("t1", candidate=LARGE)),
         *(turn("t2"), served_call("t2", candidate=SMALL, status=CallStatus.FAILURE)),
-        *(turn("t3"), served_call("t3", candidate=None), said()),
+        *(turn("t3"), served_call("t3", candidate=None), verdict()),
     )
 
     assert dict(found.shares) == {LARGE: 0.5}
@@ -49,7 +49,7 @@ async def test_who_failed_or_only_repeated_an_answer_has_none(database: AsyncEng
 
 
 async def test_a_conversation_of_one_request_is_a_request(database: AsyncEngine) -> None:
-    (found,) = await judged(database, begun(), served_call("c"), said(), turn("t1"))
+    (found,) = await judged(database, begun(), served_call("c"), verdict(), turn("t1"))
 
     assert found.shares == ()
     assert found.example is not None
@@ -59,7 +59,7 @@ async def test_what_was_learned_by_shares_is_not_learned_again_at_the_end_of_a_c
     database: AsyncEngine,
 ) -> None:
     """The first call's end may come last of all."""
-    await log.append(database, [begun(), turn("t1"), served_call("t1"), said(0.0)])
+    await log.append(database, [begun(), turn("t1"), served_call("t1"), verdict(0.0)])
     await log.append(database, [served_call("c")])
     head = await log.head(database)
     found = [each async for each in entries.read_entries(database, 0, head)]
@@ -82,7 +82,7 @@ async def test_in_any_pages_it_is_the_same(
 
 async def test_the_sums_count_conversations_and_requests(database: AsyncEngine) -> None:
     await log.append(database, [begun(), served_call("c"), turn("t1"), begun("d")])
-    await log.append(database, [turn("t2"), served_call("t2"), said(), said(0.0)])
+    await log.append(database, [turn("t2"), served_call("t2"), verdict(), verdict(0.0)])
 
     await assert_projections_are_the_logs(database)
     async with database.connect() as connection:

@@ -16,7 +16,7 @@ from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 from tests.support.builders import NOW, request, served_call
 from tests.support.patience import until_it_holds
-from tests.support.switches import assert_forecast_beside_happened
+from tests.support.switches import assert_forecast_and_happened
 
 ROW = ModeRow("zoo", 1, "canary", 0.1, "large", "key", "because", NOW, "f" * 16)
 
@@ -145,4 +145,4 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
 async def test_the_view_shows_what_happened_next_to_the_forecast_though_it_was_taken_back(
     database: AsyncEngine,
 ) -> None:
-    await assert_forecast_beside_happened(database)
+    await assert_forecast_and_happened(database)

@@ -19,7 +19,7 @@ FORECAST = {
 HAPPENED = {"requests": 120, "answered": 90, "satisfaction": 0.6, "cost": 0.25}
 
 
-async def assert_forecast_beside_happened(database: AsyncEngine) -> None:
+async def assert_forecast_and_happened(database: AsyncEngine) -> None:
     """In the view, whatever the database."""
     later = NOW + timedelta(hours=1)
     for row in (

@@ -21,7 +21,7 @@ def turn(name: str, chosen: str = SMALL, first: str = "c") -> RequestRecord:
     )
 
 
-def said(value: float = 1.0, first: str = "c") -> LabelRecord:
+def verdict(value: float = 1.0, first: str = "c") -> LabelRecord:
     return label(first, value, label_id=new_id())
 
 
@@ -29,7 +29,7 @@ def two_conversations() -> list[Record]:
     """One is judged twice and changes its model between, the other's verdict comes mid-way."""
     return [
         *(begun(), served_call("c", candidate=SMALL), begun("d"), turn("t1")),
-        *(said(0.0), served_call("t1", candidate=SMALL), turn("t2", LARGE), said(1.0)),
-        *(served_call("d"), said(1.0, "d"), turn("t3", LARGE, "d"), said(0.0, "d")),
+        *(verdict(0.0), served_call("t1", candidate=SMALL), turn("t2", LARGE), verdict(1.0)),
+        *(served_call("d"), verdict(1.0, "d"), turn("t3", LARGE, "d"), verdict(0.0, "d")),
         served_call("t3", candidate=LARGE),
     ]
