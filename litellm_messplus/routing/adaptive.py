@@ -193,7 +193,7 @@ def _pick(
         others = trying.to_learn_anew(best, known)
         if terms.is_planned:
             others += trying.panel(best, costs, known, situation)
-        shadows = tuple(dict.fromkeys(shadows + others))
+        shadows = tuple(sorted({*shadows, *others}, key=costs.__getitem__))
     return Pick(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
 
 
