@@ -86,7 +86,7 @@ def main() -> None:
         is_over |= median > budget
         print(
             f"{characters:>7,} characters  {median:+.3f} ms (budget {budget} ms), "
-            f"beside {without:.3f} ms"
+            f"against {without:.3f} ms"
         )
     raise SystemExit(is_over)
 

@@ -40,7 +40,7 @@ ROUTES = {
     "a year": f"{SERIES}&days=365",
     "requests": LISTED,
     "of a model": f"{LISTED}&model={MODELS[0]}&verdict=unsatisfied",
-    "nothing found": f"{LISTED}&verdict=unsatisfied&model=nobody",
+    "nothing found": f"{LISTED}&verdict=unsatisfied&model=none",
 }
 
 

@@ -289,9 +289,9 @@ def _shown(query: Select[Any], engine: AsyncEngine) -> str:
 # The page.
 
 IN_WORDS = {
-    Sampling.JUDGE: "a judge's grades of a random sample, beside what users and checks said",
-    Sampling.DRAWS: "labels that were asked for at random, beside what users and checks said",
-    Sampling.ANSWERS: "what users and checks said",
+    Sampling.JUDGE: "a judge's grades of a random sample, and labels of users and checks",
+    Sampling.DRAWS: "labels that were requested at random, and those of users and checks",
+    Sampling.ANSWERS: "labels of users and checks",
 }
 
 

@@ -169,7 +169,7 @@ def _limits(found: Explanation) -> Iterator[str]:
             f"Of the day's budget of {budget}, {spent} was spent and {allowed} given out: costs "
             f"counted {strain} times, so the price is that much lower."
         )
-    yield f"Beside alpha {limits['binding'] or 'no limit'} decided who serves."
+    yield f"Besides alpha, {limits['binding'] or 'no limit'} decided who serves."
 
 
 def _exploration(found: Explanation) -> Iterator[str]:
@@ -178,12 +178,12 @@ def _exploration(found: Explanation) -> Iterator[str]:
     if not row["is_exploration"]:
         kind = "It was no exploration"
         if extra:
-            kind += f"; {extra} more to be called beside it, unseen by the user"
+            kind += f"; {extra} more to be called in addition, unseen by the user"
     elif row["policy"] != "adaptive":
         others = "an unknown number of candidates" if extra is None else extra
-        kind = f"It was an exploration: {others} to be called beside the chosen one"
+        kind = f"It was an exploration: {others} to be called in addition to the chosen one"
     elif extra:
-        kind = f"It was a probe beside the choice: {extra} to be called, unseen by the user"
+        kind = f"It was a probe in addition to the choice: {extra} to be called, unseen by the user"
     else:
         kind = f"It was a probe: {row['chosen']} was tried in place of the best choice"
     yield f"{kind}. An exploration had the probability {figure(row['exploration_probability'])}."

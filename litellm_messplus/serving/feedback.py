@@ -169,7 +169,7 @@ class Feedback(BaseModel):
         if (self.id is None) == (self.conversation is None):
             raise ValueError("give exactly one of `id` and `conversation`")
         if self.conversation is not None and self.call_id is not None:
-            raise ValueError("give `call_id` beside `id`: a conversation is judged as a whole")
+            raise ValueError("give `call_id` with `id`: a conversation is judged as a whole")
         return self
 
     @property

@@ -257,7 +257,7 @@ TRIALS: dict[str, Trial] = {
     "Router.registry().router_model_info": _window,
     "get_deployments_for_tag": _tags,
     "Router._count_pre_call_check_tokens": _tokens,
-    "ModelResponse._hidden_params or a name beside it": _answers,
+    "ModelResponse._hidden_params or a name next to it": _answers,
     "CustomGuardrail.event_hook": _guardrails,
     "ResponsesIDSecurity or ResponsesAPIRequestUtils": _response_ids,
     "Cache.async_get_cache": _cache,

@@ -327,7 +327,7 @@ BEFORE_ANSWERS = frozenset({"pre_call", "during_call", "pre_mcp_call", "logging_
 
 
 def may_replace_answers() -> bool:
-    """Tell whether an answer is seen by nobody before the hook after a call: no response cache
+    """Tell whether an answer is seen by no one before the hook after a call: no response cache
     stores it, and no guardrail passes it, which would not see the one in its place."""
     from litellm.integrations.custom_guardrail import CustomGuardrail
 

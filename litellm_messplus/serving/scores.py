@@ -71,7 +71,7 @@ def _scoring(zoo: str, path: str, desk: LabelDesk) -> Scoring:
         return partial(_by_function, function)
     checks = desk.source(zoo, Checks.name)
     if not isinstance(checks, Checks):
-        raise ConfigurationError(key, path, "a function, or `labels.checks` beside it")
+        raise ConfigurationError(key, path, "a function, or `labels.checks` with it")
     return LimitedFunction(checks.least, SCORE_SECONDS)
 
 

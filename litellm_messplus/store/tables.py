@@ -283,7 +283,7 @@ inbox = Table(
     Column("id", Position, primary_key=True, comment="Order of the batches."),
     required("worker", String(64), "The worker that wrote it."),
     required("number", BigInteger, "Its number among those of the worker, from 1."),
-    required("records", LargeBinary, "The records, encoded: nobody but the learner reads them."),
+    required("records", LargeBinary, "The records, encoded: only the learner reads them."),
     comment="Records on their way into the log: the learner moves them, mostly within 0.1 s.",
 )
 

@@ -20,6 +20,9 @@ PLAIN = {
     "seldom": "rarely",
     "whilst": "while",
     "hitherto": "so far",
+    "beside": "next to",
+    "nobody": "no one",
+    "everybody": "everyone",
 }
 """What not to write, and what to write instead."""
 NOT_BEFORE_A_NOUN = frozenset(
@@ -103,6 +106,31 @@ def test_docstrings_messages_and_help_texts_use_plain_words() -> None:
     }
 
     assert found == {}
+
+
+DIALECT = frozenset({"told", "said", "asked", "beside", "nobody", "everybody", "heard"})
+"""Words that no name has: a label is reported, a row is logged, a level is requested."""
+SHOWN = frozenset({"asked", "prompt_said", "answer_said", "told", "said", "beside_status"})
+"""Columns, and fields of JSON, which others read."""
+
+
+def named(module: Path) -> Iterator[str]:
+    """Every name that a module defines or reads."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for kind in ("id", "attr", "arg", "name"):
+            if isinstance(name := getattr(node, kind, None), str):
+                yield name
+
+
+def test_names_are_the_fields_words() -> None:
+    found = {
+        name
+        for module in (ROOT / "litellm_messplus").rglob("*.py")
+        for name in named(module)
+        if DIALECT & {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+    }
+
+    assert found == {*SHOWN, "ASKED_AGAIN"}
 
 
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

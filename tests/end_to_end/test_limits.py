@@ -133,7 +133,7 @@ def test_commands_say_which_limit_binds_and_what_it_cost(proxy: Proxy) -> None:
     request_id = proxy.rows(newest)[0]["request_id"]
     explained = CliRunner().invoke(app, ["explain", request_id, "--database", database])
     assert f"requests may take longer than {LATE_SECONDS} s" in explained.output
-    assert "Beside alpha latency decided who serves." in explained.output
+    assert "Besides alpha, latency decided who serves." in explained.output
 
 
 def level_of(client: httpx.Client, zoo: str) -> Any:

@@ -170,7 +170,10 @@ def explained(database: Path, **changed: Any) -> str:
         ({"served": "other"}, "other served; "),
         ({"served": None}, "a fallback outside the zoo"),
         ({"is_exploration": True, "exploration_calls": 0}, "It was a probe: "),
-        ({"is_exploration": True, "exploration_calls": 1}, "probe beside the choice: 1 to be"),
+        (
+            {"is_exploration": True, "exploration_calls": 1},
+            "probe in addition to the choice: 1 to be",
+        ),
         ({"is_exploration": True, "exploration_calls": 2, "policy": "paper"}, "exploration: 2 to"),
         ({"is_exploration": False, "exploration_calls": 1}, "no exploration; 1 more"),
         ({"price": None, "policy": "paper"}, "policy paper has none"),
@@ -194,9 +197,9 @@ def explained(database: Path, **changed: Any) -> str:
         ({"asked": {"max_cost": 2}, "granted": {}}, "granted was nothing."),
         ({"limits": LATENCY}, "may take longer than 2 s: 3 such requests were owed"),
         ({"limits": LATENCY}, "a late one was charged with 0.25"),
-        ({"limits": LATENCY}, "Beside alpha latency decided who serves."),
+        ({"limits": LATENCY}, "Besides alpha, latency decided who serves."),
         ({"limits": BUDGET}, "budget of 10, 1 was spent and 4 given out: costs counted 1 times"),
-        ({"limits": BUDGET}, "Beside alpha no limit decided who serves."),
+        ({"limits": BUDGET}, "Besides alpha, no limit decided who serves."),
     ],
 )
 def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: str) -> None:

@@ -57,7 +57,10 @@ BROKEN: dict[str, tuple[str, object]] = {
         "litellm.Router._count_pre_call_check_tokens",
         wants_more,
     ),
-    "ModelResponse._hidden_params or a name beside it": ("litellm.ModelResponse._hidden_params", 0),
+    "ModelResponse._hidden_params or a name next to it": (
+        "litellm.ModelResponse._hidden_params",
+        0,
+    ),
     "CustomGuardrail.event_hook": (
         "litellm.integrations.custom_guardrail.CustomGuardrail",
         lambda **given: None,

@@ -23,9 +23,9 @@ export function beforePanel({ as_before: found, cost_unit: unit }, { forecast = 
   return el(
     "section",
     { id: "before", class: "card", "aria-labelledby": "before-title" },
-    el("h2", { id: "before-title" }, "Served as before, beside routing"),
+    el("h2", { id: "before-title" }, "Served as before, next to routing"),
     el("p", { class: "note" }, `Of the newest ${count(found.requests)} requests that were served as before. ${about}`),
-    table("Served as before, beside routing", forecast ? columns : columns.slice(0, 2), forecast ? rows : rows.map((row) => row.slice(0, 2)), { unseenCaption: true }),
+    table("Served as before, next to routing", forecast ? columns : columns.slice(0, 2), forecast ? rows : rows.map((row) => row.slice(0, 2)), { unseenCaption: true }),
   );
 }
 

@@ -19,7 +19,7 @@ export function limitsPanel({ limits, cost_unit: unit }) {
     el("h2", { id: "limits-title" }, "Limits"),
     el("p", { class: "note" }, BINDS[limits.binding] ?? "Neither limit decides who serves now."),
     table(
-      "Limits beside the promise",
+      "Limits besides the promise",
       [{ name: "limit", words: true }, { name: "allowed", number: true }, { name: "so far", number: true }, { name: "its price now", words: true }],
       [limits.latency && latencyRow(limits.latency, unit), limits.budget && budgetRow(limits.budget, unit)].filter(Boolean),
     ),

@@ -170,7 +170,7 @@ def energy_price(deployment: Deployment) -> Price | None:
         cached = found.joules_per_cached_token if cached is None else cached
     elif cached is not None:
         raise ConfigurationError(
-            place_of(deployment), f"{CACHED_JOULES} alone", f"it beside {JOULES[0]} or a profile"
+            place_of(deployment), f"{CACHED_JOULES} alone", f"it with {JOULES[0]} or a profile"
         )
     else:
         return None

@@ -22,10 +22,10 @@ from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.rows import storable
 
 LEVEL = "service_level"
-ASKED = (LEVEL, *REQUEST_LIMITS)
-METADATA = {name: f"messplus_{name}" for name in ASKED}
+REQUESTED = (LEVEL, *REQUEST_LIMITS)
+METADATA = {name: f"messplus_{name}" for name in REQUESTED}
 """The keys in a request's metadata."""
-HEADERS = {name: f"x-messplus-{name.replace('_', '-')}" for name in ASKED}
+HEADERS = {name: f"x-messplus-{name.replace('_', '-')}" for name in REQUESTED}
 """The headers, which come before the metadata."""
 MAY_KEY = "messplus_callers_may"
 """The key in the metadata of a key or team, in place of the zoo's `callers_may`."""
@@ -52,7 +52,7 @@ def grant(zoo: Zoo, own: ServiceLevel, request: IncomingRequest, counters: Count
     that is not all.
 
     Raises RefusedError if it asks for a level that the zoo does not have, or for no number."""
-    asked = _asked(request)
+    asked = _requested(request)
     if not asked:
         return Granted(own)
     wishes = {name: _wish(zoo, name, value, counters) for name, value in asked.items()}
@@ -68,10 +68,10 @@ def grant(zoo: Zoo, own: ServiceLevel, request: IncomingRequest, counters: Count
     return Granted(own if is_as_ever else zoo.streams[level_grants(level)], limits, asked, granted)
 
 
-def _asked(request: IncomingRequest) -> dict[str, Any]:
+def _requested(request: IncomingRequest) -> dict[str, Any]:
     """Read what a request asks for: text of a bounded length, and numbers."""
     headers, metadata = request_headers(request.metadata), request.client_metadata
-    found = {name: headers.get(HEADERS[name], metadata.get(METADATA[name])) for name in ASKED}
+    found = {name: headers.get(HEADERS[name], metadata.get(METADATA[name])) for name in REQUESTED}
     return {name: _logged(value) for name, value in found.items() if value is not None}
 
 
