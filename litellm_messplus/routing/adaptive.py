@@ -187,14 +187,14 @@ def _pick(
         if unseen and situation.is_labelled is False:  # it would teach nothing
             return Pick(best, (), False, chance, propensity)
         return Pick(chosen, unseen, True, chance, propensity)
-    shadows: tuple[int, ...] = ()
+    shadows = set[int]()
     if not is_blind and situation.is_labelled is not False:
-        shadows = trying.to_shadow(terms.models, best, costs, known, situation.alpha)
-        others = trying.to_learn_anew(best, known)
+        shadows.update(trying.to_shadow(terms.models, best, costs, known, situation.alpha))
+        shadows.update(trying.to_learn_anew(best, known))
         if terms.is_planned:
-            others += trying.panel(best, costs, known, situation)
-        shadows = tuple(sorted({*shadows, *others}, key=costs.__getitem__))
-    return Pick(best, shadows, False, chance, _propensity(best, best, tried, served, chance))
+            shadows.update(trying.panel(best, costs, known, situation))
+    by_cost = tuple(sorted(shadows, key=view.by_cost.index))
+    return Pick(best, by_cost, False, chance, _propensity(best, best, tried, served, chance))
 
 
 def _is_better_unseen(
