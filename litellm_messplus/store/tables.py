@@ -121,7 +121,6 @@ verdicts = table_of(
     "The label that counts for each call, written together with the log.",
 )
 
-
 outcomes = table_of(
     Outcome,
     "outcomes",

@@ -21,7 +21,6 @@ from sqlalchemy import (
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.records import served_call_id
 from litellm_messplus.store.log import TABLE_OF
 from litellm_messplus.store.schema import differences
 from litellm_messplus.store.tables import (
@@ -32,6 +31,7 @@ from litellm_messplus.store.tables import (
     labels,
     log_head,
     requests,
+    served_call,
 )
 
 # The findings of a check.
@@ -209,7 +209,7 @@ def _without(table: Table, key: ColumnElement[Any], other: Table) -> Select[Any]
 def _is_of_served_call() -> ColumnElement[bool]:
     """Tell whether a label is on a served call, whose id is known from the start, so that it may be
     judged before it has ended."""
-    return labels.c.call_id == labels.c.request_id + served_call_id("")
+    return labels.c.call_id == served_call(labels)
 
 
 def _labels_before_their_call() -> Select[Any]:
