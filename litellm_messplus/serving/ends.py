@@ -86,7 +86,7 @@ def who_failed(error: BaseException, *, is_called: bool = False) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """The end of a call of a request: with the answer ``answer``, else with an ``error`` and who
+    """The end of a call of a request: with its ``answer``, else with an ``error`` and who
     failed. ``needs`` is what the gates read of the request, None in a zoo without gates; ``place``
     is its place in a conversation, None for a call that the user did not see. ``reading`` is set if
     the answer was read to keep or replace it, and ``looks`` if its surface was read before."""

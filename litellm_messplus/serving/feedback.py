@@ -65,14 +65,14 @@ class RequestFinder:
         Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
         if too many are waiting, and SQLAlchemyError if the database does not answer.
         """
-        request_id = plain_response_id(given)
+        plain_id = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
-        with self.arrivals.expecting(request_id) as arrived:
-            found = await self._look(request_id, caller, session)
+        with self.arrivals.expecting(plain_id) as arrived:
+            found = await self._look(plain_id, caller, session)
             if found is None:
                 with self._place(caller):
-                    found = await self._await(request_id, caller, arrived, deadline)
-        found = found or await self._look(request_id, caller, session)
+                    found = await self._await(plain_id, caller, arrived, deadline)
+        found = found or await self._look(plain_id, caller, session)
         if found is None and self.arrivals.is_late():
             raise LateLogError(given)
         if found is None:

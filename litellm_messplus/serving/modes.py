@@ -131,7 +131,7 @@ def _next(
     file: ZooMode,
     by: str,
     reason: str,
-    found: Comparison,
+    compared: Comparison,
 ) -> ModeRow:
     return ModeRow(
         zoo=zoo,
@@ -143,8 +143,8 @@ def _next(
         reason=reason,
         at=datetime.now(UTC),
         file_fingerprint=file.fingerprint,
-        forecast=found.forecast,
-        happened=found.happened,
+        forecast=compared.forecast,
+        happened=compared.happened,
     )
 
 
@@ -171,7 +171,7 @@ class ModeChanges:
         wanted: ZooMode,
         by: str,
         reason: str,
-        found: Comparison = NOT_COMPARED,
+        compared: Comparison = NOT_COMPARED,
     ) -> ModeRow:
         """Write a change of the revision in ``wanted``, with the current forecast and the outcome
         under that revision.
@@ -182,7 +182,7 @@ class ModeChanges:
         await self.look()
         newest = self._modes.now[zoo].revision
         file = self._modes.files[zoo]
-        row = _next(zoo, self._modes.rows.get(zoo), wanted, file, by, reason, found)
+        row = _next(zoo, self._modes.rows.get(zoo), wanted, file, by, reason, compared)
         if wanted.revision != newest or not await zoo_modes.append(self._database, row):
             raise StaleRevisionError(
                 f"revision {wanted.revision} of zoo {zoo} is not its newest any more: read it again"

@@ -81,15 +81,15 @@ class ObservedLog:
         return sorted(found, key=lambda row: int(row.position))
 
     def _query(self, stream: str, most: int, *conditions: ColumnElement[bool]) -> Select[Any]:
-        of = requests.c
-        is_own = (of.zoo == self._zoo) & (of.service_level == stream)
-        last = select(func.max(of.t)).where(is_own).scalar_subquery()
-        decided = (of[name] for name in (*DECIDED, "conversation_draw"))
+        request = requests.c
+        is_own = (request.zoo == self._zoo) & (request.service_level == stream)
+        last = select(func.max(request.t)).where(is_own).scalar_subquery()
+        names = ("created_at", "key_hash", *DECIDED, "conversation_draw")
         return (
-            select(outcomes, of.t.label("number"), of.created_at, of.key_hash, *decided)
-            .join(requests, of.request_id == outcomes.c.request_id)
-            .where(is_own, of.t > last - FARTHEST, *conditions)
-            .order_by(of.t.desc())
+            select(outcomes, request.t.label("number"), *(request[name] for name in names))
+            .join(requests, request.request_id == outcomes.c.request_id)
+            .where(is_own, request.t > last - FARTHEST, *conditions)
+            .order_by(request.t.desc())
             .limit(most)
         )
 

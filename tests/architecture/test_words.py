@@ -78,7 +78,7 @@ def modules() -> list[Path]:
     return sorted(module for room in CODE for module in (ROOT / room).rglob("*.py"))
 
 
-def said(module: Path) -> Iterator[tuple[int, str]]:
+def texts(module: Path) -> Iterator[tuple[int, str]]:
     """Every docstring, message and help text of a module, with its line."""
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -102,7 +102,7 @@ def test_docstrings_messages_and_help_texts_use_plain_words() -> None:
     found = {
         str(module.relative_to(ROOT)): words
         for module in modules()
-        if (words := [word for line, text in said(module) for word in unplain(line, text)])
+        if (words := [word for line, text in texts(module) for word in unplain(line, text)])
     }
 
     assert found == {}

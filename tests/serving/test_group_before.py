@@ -9,7 +9,7 @@ from litellm_messplus.serving.ends import failed_end
 from litellm_messplus.store.tables import requests
 from litellm_messplus.switching.modes import Mode, ZooMode
 from tests.support.in_process import DEPLOYMENTS, written
-from tests.support.journey import Journey, JudgedRequest, journey
+from tests.support.journey import Journey, RoutedRequest, journey
 
 SMALL, LARGE = DEPLOYMENTS
 
@@ -26,7 +26,7 @@ BEFORE = [member(LARGE, "llama", "one"), member(LARGE, "llama", "two")]
 NEW = member(SMALL, "llama-small", "small")
 
 
-async def watched(proxy: Journey, *deployments: dict[str, Any], **given: Any) -> JudgedRequest:
+async def watched(proxy: Journey, *deployments: dict[str, Any], **given: Any) -> RoutedRequest:
     """A watched request of a zoo whose group served before."""
     proxy.plugin.parts.modes.now["zoo"] = ZooMode(Mode.WATCH, before="group:llama")
     asked = await proxy.ask(deployments=deployments, **given)

@@ -19,7 +19,7 @@ from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving import repeating
 from litellm_messplus.store.tables import calls
 from tests.support.in_process import written
-from tests.support.journey import BROKEN, LARGE, SMALL, Journey, JudgedRequest, journey
+from tests.support.journey import BROKEN, LARGE, SMALL, Journey, RoutedRequest, journey
 from tests.support.patience import until_it_holds
 
 PROXIED: dict[str, Any] = {"proxy_server_request": {}}
@@ -81,14 +81,14 @@ async def proxy(tmp_path: Path) -> AsyncIterator[Journey]:
         yield found
 
 
-async def given(proxy: Journey, asked: JudgedRequest, response: Any = FIRST) -> Any:
+async def given(proxy: Journey, asked: RoutedRequest, response: Any = FIRST) -> Any:
     """What the client gets, by LiteLLM's hook."""
     hook = proxy.plugin.async_post_call_success_hook
     found = await hook(asked.arguments, None, response)
     return response if found is None else found
 
 
-async def told(proxy: Journey, asked: JudgedRequest) -> None:
+async def told(proxy: Journey, asked: RoutedRequest) -> None:
     await proxy.answers(asked, "small", FIRST)
 
 

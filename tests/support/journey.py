@@ -48,7 +48,7 @@ def arguments_of(
 
 
 @dataclass
-class JudgedRequest:
+class RoutedRequest:
     """A request as LiteLLM holds it, and the deployments that the plugin gave back for it."""
 
     arguments: dict[str, Any]
@@ -114,23 +114,23 @@ class Journey:
         arguments: dict[str, Any] | None = None,
         deployments: Sequence[Any] | None = None,
         **given: Any,
-    ) -> JudgedRequest:
+    ) -> RoutedRequest:
         """Ask for a choice between the healthy deployments. A retry gives the ``arguments``."""
         if arguments is None:
             arguments = self.request(**given)
         messages = user(prompt) if isinstance(prompt, str) else prompt
         healthy = list(self.deployments if deployments is None else deployments)
         found = await self.plugin.async_filter_deployments("zoo", healthy, messages, arguments)
-        return JudgedRequest(arguments, list(found))
+        return RoutedRequest(arguments, list(found))
 
     async def answers(
-        self, asked: JudgedRequest, served: str = "large", answer: Any = ANSWER, **payload: Any
+        self, asked: RoutedRequest, served: str = "large", answer: Any = ANSWER, **payload: Any
     ) -> None:
         """LiteLLM has an answer of that deployment."""
         event = log_event(asked.arguments, served, **{"id": answer["id"], **payload})
         await self.plugin.async_log_success_event(event, answer, None, None)
 
-    async def fails(self, asked: JudgedRequest, error: Exception = BROKEN) -> None:
+    async def fails(self, asked: RoutedRequest, error: Exception = BROKEN) -> None:
         """LiteLLM has given up on the request."""
         await self.plugin.async_post_call_failure_hook(asked.arguments, error, None)
 
