@@ -10,9 +10,10 @@
 #
 # EXTRAS are those of the package: `parquet`, of 180 MB, for an archive of old requests
 # (`retention.archive`), and an encoder's.
-# LITELLM must be of version 1.106 or newer, with its environment in /app/.venv. For LiteLLM's Helm
-# chart, take the image that the chart names, ghcr.io/berriai/litellm-database.
-ARG LITELLM=ghcr.io/berriai/litellm:main-stable
+# LITELLM must be of version 1.108.4 or newer, with its environment in /app/.venv. For LiteLLM's Helm
+# chart, take the image that the chart names, ghcr.io/berriai/litellm-database:TAG. Name a release or a
+# digest, never a tag that moves (`main-stable`, `lts`, `latest`): `main-stable` led to 1.107.0, an attacker's.
+ARG LITELLM=ghcr.io/berriai/litellm:v1.108.17
 ARG UV=ghcr.io/astral-sh/uv:0.8-python3.13-bookworm-slim
 
 FROM ${UV} AS wheel

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.recording import Prompts, Recording
-from litellm_messplus.replay.run import Answers, Run
+from litellm_messplus.replay.run import Run
 from litellm_messplus.replay.summary import Hindsight
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.settings.load import load_settings
@@ -99,7 +99,7 @@ def played(alpha: float, requests: int, seed: int) -> dict[str, float]:
     recording = drawn(requests, engine.zoo.candidates, seed)
     truth, cost = recording.satisfied, recording.cost
     known = Hindsight.of(truth, cost, alpha)
-    outcome = Run(engine, recording, Answers(truth, truth, np.ones_like(truth, np.bool_))).go()
+    outcome = Run(engine, recording, truth).go()
     replica = np.random.default_rng([seed, 1]).integers(len(EFFORTS), size=requests)
     rows = np.arange(requests)
     return {

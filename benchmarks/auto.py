@@ -36,9 +36,8 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.buying import HOURS, is_drawn, need, rate
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
-from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Matrix, Recording
-from litellm_messplus.replay.run import Answers, Run, answers, build_engine
+from litellm_messplus.replay.run import Run, build_engine
 from litellm_messplus.replay.summary import mix_cost
 from litellm_messplus.routing.decision import Situation
 from litellm_messplus.runtime.draws import uniform
@@ -62,12 +61,12 @@ class BoughtRun(Run):
         self,
         engine: Engine,
         recording: Recording,
-        given: Answers,
+        labels: Matrix,
         by: str,
         judge: float,
         seed: int,
     ) -> None:
-        super().__init__(engine, recording, given)
+        super().__init__(engine, recording, labels)
         self._by = by
         self._seed = seed
         self._judge_share = judge
@@ -170,19 +169,17 @@ def figures(
     """Replay one seed."""
     generator = np.random.default_rng(seed)
     taken = recording.take(generator.permutation(len(recording))[: given.requests])
-    found = answers(taken.satisfied, taken.models, Stress(), generator)
     engine = build_engine(recording, ZooSettings(alpha=given.alpha), HashedNgrams(), seed)
     largest = recording.models.index(engine.zoo.largest)
+    truth = labels = taken.satisfied
     if by in ("compare", "grade"):
-        is_compared = by == "compare"
-        labels = compared(found.truth, largest) if is_compared else graded(found.truth, seed)
-        found = replace(found, label=labels)
-    run = BoughtRun(engine, taken, found, by, given.judge, seed)
+        labels = compared(truth, largest) if by == "compare" else graded(truth, seed)
+    run = BoughtRun(engine, taken, labels, by, given.judge, seed)
     outcome = run.go()
     requests = np.arange(len(taken))
     served = float(taken.cost[requests, outcome.served].sum())
-    mix = mix_cost(found.truth, taken.cost, given.alpha)
-    by_labels = float(found.label[requests, outcome.served].mean())
+    mix = mix_cost(truth, taken.cost, given.alpha)
+    by_labels = float(labels[requests, outcome.served].mean())
     return {
         "over": 100.0 * (float(outcome.satisfied.mean()) - given.alpha),
         "by_labels": 100.0 * (by_labels - given.alpha),

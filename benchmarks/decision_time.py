@@ -1,9 +1,9 @@
 """What routing adds to a request: from the entry of the hook to its return, with writing on.
 
-    python -m benchmarks.decision_time [--models 3] [--lessons 0] [--characters 0] [--hold warm]
+    python -m benchmarks.decision_time [--models 3] [--judged 0] [--characters 0] [--hold warm]
 
 The real plugin on a real SQLite file, with the embedded encoder and a prompt of about 200 tokens;
-only LiteLLM around it is left out. The zoo first learns ``--lessons`` lessons in which difficulty
+only LiteLLM around it is left out. The zoo first learns ``--judged`` answers in which difficulty
 depends on the prompt, so that it decides by the plan. The budget is 0.5 ms in the median. With
 ``--characters``, the requests are those of tool loops with prompts of that length, and
 ``--hold never`` shows what holding them adds.
@@ -30,13 +30,15 @@ from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.restore import restore
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.state.entries import Example, Settled
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
 
@@ -91,11 +93,11 @@ def messages_of(number: int, characters: int) -> list[dict[str, Any]]:
     return prompt
 
 
-def teach(engine: Engine, lessons: int) -> None:
+def teach(engine: Engine, judged: int) -> None:
     """Teach each model in turn, on prompts of 1 to 40 numbers: later models in the zoo are more
     capable."""
     models, encoder = engine.zoo.candidates, HashedNgrams()
-    for number in range(lessons):
+    for number in range(judged):
         length, place = 1 + number * 7 % 40, number % len(models)
         conversation = Conversation.of_text("sort " + "17 " * length)
         features = encoder.encode([encoder.read(conversation)])[0]
@@ -108,19 +110,21 @@ def teach(engine: Engine, lessons: int) -> None:
             read_surface(conversation),
         )
         value = float(length < 40 * (place + 1) / len(models))
-        lesson = f"taught-{number}.0"
-        engine.apply(Taught(0, "zoo", "made", lesson, example, 3 * length, 3.0 * length, value))
+        given = (Given(LabelKind.FEEDBACK, "made", value),)
+        sizes = (3 * length, 1.0 * length, 3.0 * length)
+        call_id = f"taught-{number}.0"
+        engine.apply(Settled(0, "zoo", call_id, models[place], *sizes, example, given))
     if isinstance(engine.state.policy, AdaptivePolicy):  # there is no model for unseen calls
         engine.state.policy.unseen.made = math.inf
 
 
-async def begun(config: dict[str, Any], lessons: int) -> MessplusPlugin:
-    """Start the plugin on an empty database, after so many lessons."""
+async def begun(config: dict[str, Any], judged: int) -> MessplusPlugin:
+    """Start the plugin on an empty database, after so many judged answers."""
     settings = load_settings(config)
     zoos = build_zoos(settings, config["model_list"])
     encoder = HashedNgrams()
     engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
-    teach(engines["zoo"], lessons)
+    teach(engines["zoo"], judged)
     database = create_engine(settings.database)
     await migrate(database)
     position = await restore(database, engines)
@@ -146,11 +150,11 @@ async def answered(plugin: MessplusPlugin, arguments: dict[str, Any]) -> None:
 
 
 async def measure(
-    folder: Path, models: int, lessons: int, characters: int, hold: str
+    folder: Path, models: int, judged: int, characters: int, hold: str
 ) -> list[float]:
     """Measure the milliseconds of each decision."""
     config = configuration(folder, models, hold)
-    plugin = await begun(config, lessons)
+    plugin = await begun(config, judged)
     startup.freeze_startup_objects()  # as at the proxy's start
     milliseconds = []
     for number in range(REQUESTS):
@@ -172,13 +176,13 @@ async def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", type=int, default=3, help="Of the zoo, at least 2.")
-    parser.add_argument("--lessons", type=int, default=0, help="That it was taught before.")
+    parser.add_argument("--judged", type=int, default=0, help="Answers judged before.")
     parser.add_argument("--characters", type=int, default=0, help="Of a tool loop's prompt.")
     parser.add_argument("--hold", default="warm", help="never, tool_loop or warm.")
     given = parser.parse_args()
     threadpool_limits(limits=1, user_api="blas")  # as at the proxy's start
     with tempfile.TemporaryDirectory() as folder:
-        measured = measure(Path(folder), given.models, given.lessons, given.characters, given.hold)
+        measured = measure(Path(folder), given.models, given.judged, given.characters, given.hold)
         milliseconds = sorted(asyncio.run(measured))
     median = statistics.median(milliseconds)
     print(f"decisions            {len(milliseconds)}")

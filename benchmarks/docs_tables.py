@@ -26,7 +26,6 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "status.md"
 SECTIONS = {
     "labels.": "Labels, source by source",
-    "limits.": "Limits",
     "overhead.": "The overhead",
 }
 """Paths whose figures have a table of their own, under that heading."""

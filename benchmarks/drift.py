@@ -38,7 +38,7 @@ from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Recording, concatenate
-from litellm_messplus.replay.run import Answers, Run, Verdict, build_engine
+from litellm_messplus.replay.run import Run, Verdict, build_engine
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 
@@ -77,10 +77,7 @@ class Watched(Run):
 
     def __init__(self, recording: Recording, alpha: float, seed: int) -> None:
         engine = build_engine(recording, ZooSettings(alpha=alpha), ENCODER, seed)
-        satisfied = recording.satisfied
-        super().__init__(
-            engine, recording, Answers(satisfied, satisfied, np.ones(satisfied.shape, np.bool_))
-        )
+        super().__init__(engine, recording, recording.satisfied)
         self.labels = self.alarms = 0
 
     def _judge(self, label: Verdict) -> None:

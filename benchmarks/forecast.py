@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -25,10 +26,11 @@ from rich.table import Table
 from benchmarks.watching import FEWEST, SAMPLE, Watch, WatchedRun, happened
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.experiment import Experiment, Session, load
+from litellm_messplus.replay.experiment import Experiment, Session
+from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError
-from litellm_messplus.replay.run import build_engine, teach
+from litellm_messplus.replay.run import build_engine
 from litellm_messplus.replay.show import scale
 from litellm_messplus.runtime.terminal import progress
 from litellm_messplus.runtime.vocabulary import WARM_UP
@@ -164,15 +166,13 @@ class WatchedExperiment(Experiment):
 
     def _held(self, session: Session) -> Held:
         engine = build_engine(self.whole, self.settings, self.encoder, session.seed)
-        if self.lessons is not None:
-            teach(engine, self.lessons)
         run = WatchedRun(
             engine,
             session.recording,
-            session.answers,
+            session.labels,
             self.watch,
             session.seed,
-            self.stress.delay,
+            self.plan.delay,
         )
         outcome = run.go()
         return Held(run.forecast, happened(outcome, self.watch.requests))
@@ -236,7 +236,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     encoder, plan = HashedNgrams(), Plan(seeds=options.seeds, with_baselines=False)
     watching, reports = Watching(options.watch, options.before, options.sample), []
     with progress("runs") as bar:
-        for recording in (each for file in options.files for each in load(file, encoder)):
+        for file in options.files:
+            recording = read_file(Path(file), encoder)
             task = bar.add_task(recording.name, total=plan.seeds)
             experiment = WatchedExperiment([recording], options.alpha, plan, encoder, watching)
             reports.append(experiment.hold(partial(bar.advance, task)))

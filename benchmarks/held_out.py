@@ -3,7 +3,7 @@
     python -m benchmarks.held_out [--share 0.05] [--seeds 20] [--looks 10000] [--json]
 
 A zoo is on for 2,000 requests, of which a share is held out and served as before; then the routed
-requests fail, or are slow. ``back_after`` is the number of requests within which 19 of 20 seeds
+requests fail. ``back_after`` is the number of requests within which 19 of 20 seeds
 have returned, for each failure, with a look every 100 requests. ``false_returns`` is the share of
 zoos that return though they are as good as before, at 50 looks, one every 200 requests. As in
 service, a look covers the newest 4,000 requests of each arm.
@@ -32,7 +32,6 @@ AS_BEFORE = Kind("as before", rate=None)
 BAD = (
     Kind("errors 10 %", rate=None, errors=0.1),
     Kind("errors 30 %", rate=None, errors=0.3),
-    Kind("latency x 4", rate=None, seconds=4.0),
 )
 
 

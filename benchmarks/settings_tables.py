@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from litellm_messplus.settings.promise import Promise
 from litellm_messplus.settings.schema import MessplusSettings
 
-NAMES = {"zoos": "<zoo>", "callables": "<check>"}
+NAMES = {"zoos": "<zoo>"}
 """Placeholders for the names that the operator chooses, below these settings."""
 ROW = re.compile(r"^\| `(?!model_info\.)([^`]+)` \|.*$", re.MULTILINE)
 TABLE = re.compile(r"^\| Setting \|.*\n\| --- .*\n((?:\|.*\n)*)", re.MULTILINE)

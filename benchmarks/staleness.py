@@ -37,9 +37,8 @@ from litellm_messplus.deciding.question import Choice, Labelled
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
-from litellm_messplus.replay.plan import Stress
-from litellm_messplus.replay.recording import Recording
-from litellm_messplus.replay.run import Answers, Run, answers, build_engine
+from litellm_messplus.replay.recording import Matrix, Recording
+from litellm_messplus.replay.run import Run, build_engine, drawn_labels
 from litellm_messplus.replay.summary import mix_cost
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import ZooSettings
@@ -68,19 +67,22 @@ class StaleRun(Run):
         engine: Engine,
         deciders: Sequence[Engine],
         recording: Recording,
-        given: Answers,
+        labels: Matrix,
         every: int,
         seed: int,
     ) -> None:
-        super().__init__(engine, recording, given)
+        super().__init__(engine, recording, labels)
         self._deciders = deciders
         self._every = every
         self._drawn = np.random.default_rng([seed, 3]).integers(len(deciders), size=len(recording))
         self._own: list[list[str]] = [[] for _ in deciders]
+        self._publications = 0
+        self._seen = [0] * len(deciders)
         self._published = self._publish()
 
     def _publish(self) -> Publication:
-        position, workers = self.engine.as_of, len(self._deciders)
+        self._publications += 1
+        position, workers = self._publications, len(self._deciders)
         views = {self.engine.zoo.name: View("", *view_of(self.engine.state))}
         return Publication.unpack(Publication(position, 1, workers, {}, views).pack())
 
@@ -100,39 +102,41 @@ class StaleRun(Run):
     def _up_to_date(self, place: int) -> Engine:
         """Return a decider that has seen what is published."""
         decider, published = self._deciders[place], self._published
-        if decider.as_of != published.position or decider.deciders != published.workers:
-            decider.see(published.views[decider.zoo.name], published.position, published.workers)
+        if self._seen[place] != published.position:
+            decider.see(published.views[decider.zoo.name], published.workers)
+            self._seen[place] = published.position
             for request_id in self._own[place]:  # all decided before are in it
                 decider.forget(request_id)
             self._own[place].clear()
         return decider
 
 
-def session(recording: Recording, requests: int, feedback: float, seed: int) -> tuple[Any, Any]:
-    """Draw so many requests, and which of them get a verdict."""
+def session(
+    recording: Recording, requests: int, feedback: float, seed: int
+) -> tuple[Recording, Matrix]:
+    """Draw so many requests, and the labels that their calls get."""
     generator = np.random.default_rng(seed)
     passes = -(-requests // len(recording))
     order = np.concatenate([generator.permutation(len(recording)) for _ in range(passes)])
     taken = recording.take(order[:requests])
-    stress = Stress(feedback=feedback)
-    return taken, answers(taken.satisfied, taken.models, stress, generator)
+    return taken, drawn_labels(taken.satisfied, feedback, generator)
 
 
 def figures(
     recording: Recording, encoder: Encoder, given: argparse.Namespace, every: int, seed: int
 ) -> Figures:
     """Replay one seed with a state published every so many requests."""
-    taken, answers = session(recording, given.requests, given.feedback, seed)
+    taken, labels = session(recording, given.requests, given.feedback, seed)
     settings = ZooSettings(alpha=given.alpha)
     engine, *deciders = (
         build_engine(recording, settings, encoder, seed) for _ in range(1 + given.deciders)
     )
-    outcome = StaleRun(engine, deciders, taken, answers, every, seed).go()
+    outcome = StaleRun(engine, deciders, taken, labels, every, seed).go()
     counted = slice(given.skip, None)
     satisfied, cost = outcome.satisfied[counted], outcome.cost[counted]
     running = satisfied.cumsum() / np.arange(1, len(satisfied) + 1)
     return Figures(
-        float(cost.sum()) / mix_cost(answers.truth[counted], taken.cost[counted], given.alpha),
+        float(cost.sum()) / mix_cost(taken.satisfied[counted], taken.cost[counted], given.alpha),
         float(satisfied.mean()),
         float((given.alpha - running[SETTLED:]).max()),
     )

@@ -29,11 +29,15 @@ def printed(page: str) -> str:
 
 def table(runs: Sequence[Ran]) -> str:
     """Return the table: a row for each Python, a column for each release of LiteLLM."""
-    matrix, versions = read_matrix(), releases()
-    columns = [f"LiteLLM {versions[each]}, {each}" for each in matrix["litellm"]]
+    matrix, named = read_matrix(), releases()
+    versions = [named.get(each, each) for each in matrix["litellm"]]
+    columns = [
+        f"LiteLLM {version}" if version == each else f"LiteLLM {version}, {each}"
+        for version, each in zip(versions, matrix["litellm"], strict=True)
+    ]
     lines = [f"{BEGIN}{' | '.join(columns)} |", "| --- " * (len(columns) + 1) + "|"]
     for python in matrix["python"]:
-        cells = [cell(runs, python, versions[each]) for each in matrix["litellm"]]
+        cells = [cell(runs, python, version) for version in versions]
         lines.append(f"| {python} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -57,7 +61,7 @@ def read_matrix() -> dict[str, list[str]]:
 
 
 def releases() -> dict[str, str]:
-    """Return the releases of LiteLLM by their names in the matrix."""
+    """Return the releases of LiteLLM that have names in the matrix."""
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
     pinned = re.findall(r"^litellm==(\S+)$", constraints, re.MULTILINE)
     return {"lowest": OLDEST, "pinned": pinned[0], "newest": NEWEST}

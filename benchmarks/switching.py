@@ -10,7 +10,7 @@ the worst way, in which the zoo returns within 200 canary requests, with a look 
 ``false_returns`` is the share of zoos that return though they are as good as before and just at
 alpha, each with 50 looks. Twelve keys make all these requests. ``hostile_returns`` is the share of
 zoos as good as before that return while a thirteenth key makes half of the requests, all of them
-routed, unsatisfied, and failed or slow; each has 50 looks.
+routed, unsatisfied, and half of them failed; each has 50 looks.
 
 The program ends with status 1 if the forecast holds in fewer than 18 of 20 seeds or is wider than 6
 points, if fewer than 19 of 20 canaries return in time, or if more than 5 % return without reason or
@@ -64,10 +64,9 @@ class Kind:
     name: str
     rate: float | None = ALPHA
     errors: float = 0.01
-    seconds: float = 1.0
 
 
-BAD = (Kind("rate", rate=0.4), Kind("errors", errors=0.3), Kind("latency", seconds=4.0))
+BAD = (Kind("rate", rate=0.4), Kind("errors", errors=0.3))
 KEPT = Kind("kept")
 
 
@@ -76,7 +75,7 @@ def traffic(random: Random, count: int, kind: Kind, share: float = SHARE) -> lis
     found = []
     for _ in range(count):
         is_routed = random.random() < share
-        errors, seconds = (kind.errors, kind.seconds) if is_routed else (0.01, 1.0)
+        errors = kind.errors if is_routed else 0.01
         found.append(
             Served(
                 level="default" if is_routed else "default:before",
@@ -84,7 +83,6 @@ def traffic(random: Random, count: int, kind: Kind, share: float = SHARE) -> lis
                 is_routed=is_routed,
                 satisfaction=_verdict(random, kind.rate) if is_routed else None,
                 has_failed=random.random() < errors,
-                seconds=seconds * random.lognormvariate(0.0, 0.5),
                 key=f"key {random.randrange(KEYS)}",
             )
         )
@@ -94,8 +92,7 @@ def traffic(random: Random, count: int, kind: Kind, share: float = SHARE) -> lis
 def hostile(random: Random, count: int) -> list[Served]:
     """Make so many requests of one key, all of them evidence against the router."""
     bad = Served("default", ALPHA, is_routed=True, satisfaction=0.0, key="hostile")
-    failed, slow = replace(bad, has_failed=True), replace(bad, has_failed=False, seconds=60.0)
-    return [failed if random.random() < 0.5 else slow for _ in range(count)]
+    return [replace(bad, has_failed=random.random() < 0.5) for _ in range(count)]
 
 
 def _verdict(random: Random, rate: float | None) -> float | None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.replay.recording import Recording
-from litellm_messplus.replay.run import Answers, Run, Verdict
+from litellm_messplus.replay.recording import Matrix, Recording
+from litellm_messplus.replay.run import Run, Verdict
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.vocabulary import WARM_UP, level_before
@@ -44,12 +44,12 @@ class WatchedRun(Run):
         self,
         engine: Engine,
         recording: Recording,
-        answers: Answers,
+        labels: Matrix,
         watch: Watch,
         seed: int,
         delay: int = 0,
     ) -> None:
-        super().__init__(engine, recording, answers, delay)
+        super().__init__(engine, recording, labels, delay)
         self._seed = seed
         self.forecast = forecast(())
         self._watch = watch
@@ -118,7 +118,7 @@ class WatchedRun(Run):
         return replace(
             aside.decided,
             judged=tuple(name for n, name in models if (aside.request, n) in self._labelled),
-            satisfaction=float(self.answers.label[at]) if at in self._labelled else None,
+            satisfaction=self._label[aside.request][aside.choice] if at in self._labelled else None,
             cost=float(self.recording.cost[at]) if self._calls[at] else None,
         )
 

@@ -160,7 +160,7 @@ def follow(url: str, seconds: float) -> None:
     async def run() -> None:
         database = create_engine(url)
         spool = worker(database, "other", Counters())
-        spool.start(lambda: None)
+        spool.start()
         await spool.has_state.wait()
         began = time.process_time()
         await asyncio.sleep(seconds)

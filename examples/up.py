@@ -175,7 +175,7 @@ def _greet(url: str, folder: Path) -> None:
         "  database    var/messplus.db\n"
         f"  try it      {trial}\n"
         f"  page        {url}/messplus/ui\n"
-        f"  sign in     .venv/bin/messplus ui{where}   (prints a link to the page)\n"
+        f"  sign in     .venv/bin/messplus status --ui{where}   (prints a link to the page)\n"
         "  stop        Ctrl-C\n",
         soft_wrap=True,
     )

@@ -1,7 +1,7 @@
 """A LiteLLM proxy plugin that holds a promised share of satisfied requests at the lowest cost.
 
-What others build on is imported from here, and stays: protocols of encoders, heads, checks and
-meters, the fakes and conformance checks for their tests, and the replay. Each name is loaded when
+What others build on is imported from here, and stays: protocols of encoders, checks and meters, the
+conformance checks for their tests, and the replay. Each name is loaded when
 it is first asked for, so that a command does not wait for what it does not use.
 """
 
@@ -9,9 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from litellm_messplus.conformance.encoders import FakeEncoder, check_encoder
-    from litellm_messplus.conformance.heads import check_head
-    from litellm_messplus.conformance.scores import check_score
+    from litellm_messplus.conformance import check_encoder
     from litellm_messplus.energy.meter import Meter, Reading, Window, reading
     from litellm_messplus.labels.checks.check import Check, Score
     from litellm_messplus.labels.source import Answer, AnsweredCall
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
         shortened,
     )
     from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-    from litellm_messplus.prediction.head import Head, Label
     from litellm_messplus.replay.experiment import Experiment
     from litellm_messplus.replay.files import read_file
     from litellm_messplus.replay.plan import Plan
@@ -38,12 +35,9 @@ __all__ = [
     "Conversation",
     "Encoder",
     "Experiment",
-    "FakeEncoder",
     "FeatureRows",
     "Features",
     "HashedNgrams",
-    "Head",
-    "Label",
     "MessplusError",
     "Meter",
     "Plan",
@@ -52,8 +46,6 @@ __all__ = [
     "Turn",
     "Window",
     "check_encoder",
-    "check_head",
-    "check_score",
     "read_file",
     "reading",
     "shortened",
@@ -67,12 +59,9 @@ _HOME_OF = {
     "Conversation": "litellm_messplus.prediction.encoder",
     "Encoder": "litellm_messplus.prediction.encoder",
     "Experiment": "litellm_messplus.replay.experiment",
-    "FakeEncoder": "litellm_messplus.conformance.encoders",
     "FeatureRows": "litellm_messplus.prediction.encoder",
     "Features": "litellm_messplus.prediction.encoder",
     "HashedNgrams": "litellm_messplus.prediction.hashed_ngrams",
-    "Head": "litellm_messplus.prediction.head",
-    "Label": "litellm_messplus.prediction.head",
     "MessplusError": "litellm_messplus.runtime.errors",
     "Meter": "litellm_messplus.energy.meter",
     "Plan": "litellm_messplus.replay.plan",
@@ -80,9 +69,7 @@ _HOME_OF = {
     "Score": "litellm_messplus.labels.checks.check",
     "Turn": "litellm_messplus.prediction.encoder",
     "Window": "litellm_messplus.energy.meter",
-    "check_encoder": "litellm_messplus.conformance.encoders",
-    "check_head": "litellm_messplus.conformance.heads",
-    "check_score": "litellm_messplus.conformance.scores",
+    "check_encoder": "litellm_messplus.conformance",
     "read_file": "litellm_messplus.replay.files",
     "reading": "litellm_messplus.energy.meter",
     "shortened": "litellm_messplus.prediction.encoder",

@@ -135,24 +135,15 @@ class Backlog:
         return sorted((*ahead.values(), *others), key=lambda each: each.number)
 
     def _with_their_requests(self, urgent: Collection[int]) -> list[Waiting]:
-        """Return these records and all earlier ones about their requests, in order. A turn of a
-        conversation that is counted as one needs its first request."""
+        """Return these records and all earlier ones about their requests, in order."""
         found: list[Waiting] = []
         requests: set[str] = set()
         for waiting in reversed(self._waiting.values()):
-            subjects = _subjects(waiting.record)
-            if waiting.number in urgent or not requests.isdisjoint(subjects):
-                requests.update(subjects)
+            subject = getattr(waiting.record, "request_id", "")
+            if waiting.number in urgent or subject in requests:
+                requests.add(subject)
                 found.append(waiting)
         return found[::-1]
-
-
-def _subjects(record: Record) -> list[str]:
-    """Return the ids of the requests that a record is about."""
-    subjects = [getattr(record, "request_id", None), None]
-    if isinstance(record, RequestRecord):
-        subjects[1] = record.counted_with
-    return [each for each in subjects if each is not None]
 
 
 # Look-ups of an id that is not in the log yet: each is notified once, when it arrives.

@@ -32,12 +32,10 @@ class Sink(Protocol):
 
     position: int
     arrivals: Arrivals
+    look_seconds: float
 
-    @property
-    def look_seconds(self) -> float: ...
-
-    def start(self, wake: Callable[[], None]) -> None:
-        """Begin, in the running event loop; ``wake`` is called if there is something to read."""
+    def start(self) -> None:
+        """Begin, in the running event loop."""
 
     async def append(self, records: Sequence[Record], *, is_durable: bool) -> Any:
         """Write records in one transaction, and return a mark of it for ``fold_written``."""
@@ -57,9 +55,6 @@ class Sink(Protocol):
 
     async def look(self) -> None:
         """Read what others wrote."""
-
-    async def look_up_to_notice(self) -> None:
-        """Read what others wrote, as far as was noticed."""
 
     async def close(self, *, is_written: bool) -> None:
         """Stop; if everything is written, save what makes the next start short."""
@@ -82,7 +77,6 @@ class Journal:
         self.is_failing = False
         self._backlog = Backlog()
         self._wake = asyncio.Event()
-        self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -100,17 +94,17 @@ class Journal:
     def start(self) -> None:
         """Start writing, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
-        self.sink.start(self._wake.set)
+        self.sink.start()
 
     def follow(self) -> None:
         """Have the log read soon: something was written without this journal."""
-        self._write_now()
+        self._wake.set()
 
     def write(self, record: Record) -> None:
         """Queue a record; it is written within the flush interval."""
         self._add(record)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self.flush_seconds, self._write_now)
+            self._timer = asyncio.get_running_loop().call_later(self.flush_seconds, self._wake.set)
 
     async def write_durably(self, record: Record, patience: float | None = None) -> None:
         """Return when the record, and all earlier ones about its request, are committed and folded
@@ -123,7 +117,7 @@ class Journal:
         """
         written = asyncio.get_running_loop().create_future()
         waiting = self._add(record, written)
-        self._write_now()
+        self._wake.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await asyncio.shield(written)
@@ -141,14 +135,14 @@ class Journal:
         """Return when every record queued so far is written and folded in."""
         flushed = self._backlog.flushed()
         if not flushed.done():
-            self._write_now()
+            self._wake.set()
         await flushed
         await self.sink.settled()
 
     async def close(self) -> None:
         """Write everything, take a snapshot, and stop; if it was never started, stop at once."""
         self._closing = True
-        self._write_now()
+        self._wake.set()
         if self._task is None:
             return
         try:
@@ -171,24 +165,17 @@ class Journal:
             self.saw(kept)
         return waiting
 
-    def _write_now(self) -> None:
-        self._is_due = True
-        self._wake.set()
-
     async def _run(self) -> None:
         while self._backlog or not self._closing:
-            is_notice = await self._woken()
+            await self._woken()
             try:
-                if is_notice:
-                    await self.sink.look_up_to_notice()
-                else:
-                    await self._flush()
+                await self._flush()
                 self.is_failing = False
             except DatabaseFileGoneError as error:
                 self.is_failing = True
                 self._refuse_durable(error)
                 await asyncio.sleep(RETRY_SECONDS)
-                self._write_now()
+                self._wake.set()
             except Exception:
                 self.is_failing = True
                 waiting = len(self._backlog)
@@ -196,23 +183,16 @@ class Journal:
                     "journal_failures", f"the log cannot be written; {waiting} records wait"
                 )
                 await asyncio.sleep(RETRY_SECONDS)
-                self._write_now()
+                self._wake.set()
 
-    async def _woken(self) -> bool:
-        """Wait for work, and return whether it is only records of other workers.
-
-        A notice causes no write: waiting records keep their flush interval.
-        """
-        is_notice = False
+    async def _woken(self) -> None:
+        """Wait until records are due, or others' are to be looked for."""
         with suppress(TimeoutError):
             # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
             async with asyncio.timeout(self.sink.look_seconds):
                 await self._wake.wait()
-            is_notice = not self._is_due
         self._wake.clear()
-        if not is_notice:
-            self._is_due, self._timer = False, None
-        return is_notice
+        self._timer = None
 
     def _refuse_durable(self, error: DatabaseFileGoneError) -> None:
         """Refuse the durable records, so that no client waits for a file that may never come back;

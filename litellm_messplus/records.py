@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any
 
-from litellm_messplus.conversations.rule import CountedAs, LinePlace
+from litellm_messplus.conversations.rule import LinePlace
 from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.encoder import Features
 from litellm_messplus.prediction.surface import Surface
@@ -100,7 +100,7 @@ class RequestRecord:
     zoo: str = public("The requested `model_name`.")
     service_level: str = public(
         "The promise that it counts towards; with the suffix `:before`, the stream of those served "
-        "as before, which count towards none; with `:asked`, of those granted what they asked for."
+        "as before, which count towards none; with `:asked`, of those that asked for the level."
     )
     t: int = public(
         "Its number within the service level, from 1, without gaps.",
@@ -159,9 +159,7 @@ class RequestRecord:
     prompt: str | None = public(
         "The prompt's text, where `store_text` is on.", size=UNBOUNDED, words=always, default=None
     )
-    aim: float | None = public(
-        "The target of the queue: alpha, with a margin and corrected for label noise.", default=None
-    )
+    aim: float | None = public("The target of the queue: alpha, with a margin.", default=None)
     expected_satisfaction: float | None = public(
         "Predicted for the chosen candidate; the queue uses it until a label arrives.",
         default=None,
@@ -177,9 +175,6 @@ class RequestRecord:
     )
     encode_seconds: float | None = public(
         "How long the features took, waiting included; NULL where they came too late.", default=None
-    )
-    encode_joules: float | None = public(
-        "Energy above idle that the features took; NULL where not measured.", default=None
     )
     surface: Surface | None = column(
         "Numbers read directly off the prompt (length, numbers, code, turns, ...): little-endian "
@@ -198,34 +193,9 @@ class RequestRecord:
     trial: Trial = ROUTED
     names: Names | None = None
     place: LinePlace | None = None
-    limits: dict[str, Any] | None = public(
-        "State of its service level against the limits besides alpha, what they cost it, and how "
-        "likely each candidate was to be late; NULL if it has none.",
-        default=None,
-    )
-    counted: CountedAs | None = None
-    asked: dict[str, Any] | None = public(
-        "What the request asked for, by header or metadata: `service_level`, `max_cost`, "
-        "`deadline_seconds`; NULL if nothing.",
-        default=None,
-    )
-    granted: dict[str, Any] | None = public(
-        "The part of it that its key may have; NULL if it asked for nothing.", default=None
-    )
-    as_of: int | None = public(
-        "The position in the log up to which the state was folded that it was decided from; NULL "
-        "if it was not decided, or by an earlier version.",
-        is_large=True,
-        default=None,
-    )
-    in_flight: float | None = public(
-        "The shortfall expected of requests decided and not yet part of that state, in requests.",
-        default=None,
-    )
-    inputs: dict[str, Any] | None = column(
-        "What else its decision needs to be computed again: a digest of version, settings and "
-        "prices, factors on prices, and whether it is alone or labelled.",
-        default=None,
+    is_alone: bool = column(
+        "Whether no second model may be called for it, as its tools may have effects.",
+        default=False,
     )
 
     def __post_init__(self) -> None:
@@ -236,11 +206,6 @@ class RequestRecord:
     def is_forced(self) -> bool:
         """Whether a single candidate could take it."""
         return self.gated is not None and self.gated.is_forced
-
-    @property
-    def counted_with(self) -> str | None:
-        """The request that stands for its conversation; None where it counts itself."""
-        return None if self.counted is None else self.counted.counted_with
 
 
 @record
@@ -266,9 +231,7 @@ class CallRecord:
     )
     prompt_tokens: int | None = public("Tokens read; NULL if unknown.", default=None)
     completion_tokens: int | None = public("Tokens written; NULL if unknown.", default=None)
-    cached_tokens: int | None = public(
-        "Prompt tokens that the endpoint had in its cache.", default=None
-    )
+    cached_tokens: int | None = public("Prompt tokens in the endpoint's cache.", default=None)
     written_tokens: int | None = public("Prompt tokens that it wrote to its cache.", default=None)
     reasoning_tokens: int | None = public("Answer tokens spent on reasoning.", default=None)
     cost: float | None = public(
@@ -277,12 +240,16 @@ class CallRecord:
     cost_source: CostSource = public(
         "`measured`, `counted`, `estimated` or `unknown`.", size=16, default=CostSource.UNKNOWN
     )
+    cost_largest: float | None = column(
+        "What `largest` of the request charges for the same tokens; NULL if unknown.", default=None
+    )
     seconds: float | None = public("From the start of the call to its end.", default=None)
     is_cache_hit: bool = public("Whether LiteLLM's cache answered.", default=False)
+    served_not_chosen: bool = public("Whether LiteLLM did not follow the router.", default=False)
     error: str | None = public("What went wrong.", size=UNBOUNDED, default=None)
     failure: Failure | None = public(
-        "What failed: `upstream`, `no_deployment`, `deadline`, `client_gone`, or `refused` if the "
-        "request itself was at fault; NULL if an answer came.",
+        "What failed: `upstream`, `no_deployment`, `deadline`, `client_gone`, `refused` if the "
+        "request itself was at fault, `unknown` if nothing told; NULL if an answer came.",
         size=16,
         default=None,
     )
@@ -319,9 +286,7 @@ class LabelRecord:
     call_id: str = public("The call that it judges.", size=80)
     request_id: str = public("The request of that call.", size=64, index=True)
     created_at: datetime = public("When it was given, UTC.", index=True)
-    kind: LabelKind = public(
-        "`feedback`, `check`, `judge` or `implicit`.", size=16, earlier=LabelKind.FEEDBACK
-    )
+    kind: LabelKind = public("`feedback`, `check` or `judge`.", size=16, earlier=LabelKind.FEEDBACK)
     source: str = public("Who judged: its kind; for a check also a colon and its name.", size=64)
     value: float = public("Satisfaction from 0 to 1.")
     weight: float = public("How much it counts; 0 is only logged.", default=1.0)
@@ -367,43 +332,6 @@ class GradingRecord:
 
 
 @record
-class EnergyRecord:
-    """The energy of a call, measured above idle, known some time after its end."""
-
-    call_id: str = column("The call that was measured.", size=80)
-    request_id: str = column("The request of that call.", size=64, index=True)
-    measured_at: datetime = column("When it was known, UTC: a minute after its end.")
-    joules: float = column("Its share of the energy measured above idle.")
-    cost: float | None = column("In the zoo's unit; NULL if its price is not one of energy.")
-
-
-@record
-class LessonRecord:
-    """A label on a model's answer that is known from elsewhere: it teaches, and counts as no
-    request. ``completion_tokens`` need not be whole: a recording knows only the cost."""
-
-    lesson_id: str = column("The prompt's id, a dot, a number.", size=80)
-    batch: str = column("Its origin; lessons of one batch are forgotten together.", index=True)
-    zoo: str = column("The zoo that was taught.")
-    created_at: datetime = column("When it was taught, UTC.")
-    candidate: str = column("The candidate that it is about.")
-    encoder: str = column("The encoder that made the features.")
-    features: Features | None = column("Features of the prompt: little-endian float32.")
-    surface: Surface | None = column("Numbers read directly off the prompt: little-endian float32.")
-    surface_version: str | None = column("Version of what the surface's numbers mean.", size=64)
-    prompt_characters: int = column("Length of the prompt's text.")
-    completion_tokens: float | None = column("Length of the answer; NULL if unknown.")
-    value: float = column("Satisfaction from 0 to 1.")
-    answer_surface: AnswerSurface | None = column("As that of a call.", default=None)
-    answer_version: str | None = column("As that of a call.", size=64, default=None)
-
-    @property
-    def request_id(self) -> str:
-        """The id of the prompt, which several models may have answered."""
-        return request_of(self.lesson_id)
-
-
-@record
 class CandidateRecord:
     """A candidate came, changed its price, or went."""
 
@@ -418,15 +346,7 @@ class CandidateRecord:
     number: int = column("Number of the change among those of the candidate, from 1.", default=1)
 
 
-Record = (
-    RequestRecord
-    | CallRecord
-    | LabelRecord
-    | GradingRecord
-    | EnergyRecord
-    | LessonRecord
-    | CandidateRecord
-)
+Record = RequestRecord | CallRecord | LabelRecord | GradingRecord | CandidateRecord
 
 
 def served_call_id(request_id: str) -> str:

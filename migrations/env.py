@@ -6,16 +6,13 @@ from alembic import context
 from sqlalchemy import Connection, pool
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from litellm_messplus.store import schema
 from litellm_messplus.store.tables import metadata
 
 
 def migrate(connection: Connection) -> None:
-    before = schema.revision(connection)
     context.configure(connection=connection, target_metadata=metadata)
     with context.begin_transaction():
         context.run_migrations()
-        schema.settle(connection, before)
 
 
 async def migrate_from_command_line() -> None:

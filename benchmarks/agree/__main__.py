@@ -24,7 +24,7 @@ def truth(
 ) -> dict[Key, float | None]:
     """Work out every figure; ``before`` are the requests before some were pruned."""
     since, today = (f"{log.midnight(now, days):%Y-%m-%d}" for days in (1, 0))
-    found: dict[Key, float | None] = {Key("whole", "", "", "wrong findings"): 0}
+    found: dict[Key, float | None] = {}
     streams: dict[tuple[str, str], list[Request]] = defaultdict(list)
     for each in before:
         zoo, level = each.row["zoo"], each.row["service_level"]
@@ -42,9 +42,6 @@ def truth(
         ):
             values = figures(some)
             values |= _of_certificate(some)
-            if values.get("ended in time or late"):
-                ended = values["ended in time or late"] or 1
-                values["late share"] = (values["late"] or 0) / ended
             found |= {Key(scope, *whose, name): value for name, value in values.items()}
             promise = whose[0], whose[1].removesuffix(":before")
             if promise not in streams:  # which is only watched so far
@@ -53,16 +50,9 @@ def truth(
 
 
 def _of_certificate(requests: Sequence[Request]) -> Figures:
-    """Count what is claimed, a conversation by its first request, which one answer is enough for;
-    and a failure where a label counts it."""
-    answered = {each.row["counted_with"] or each.row["request_id"] for each in requests
-                if each.served["failure"] is None}  # fmt: skip
-    own = [each for each in requests if each.row["counted_with"] is None]
-    failed = [each for each in own if each.row["request_id"] not in answered]
-    among = [
-        each for each in failed if any(x["source"] == "check:failure" for x in each.served_labels)
-    ]
-    return {"claimed": len(own) - len(failed) + len(among), "not answered": len(failed)}
+    """Count what is claimed, and what got no answer."""
+    failed = sum(each.served["failure"] is not None for each in requests)
+    return {"claimed": len(requests) - failed, "not answered": failed}
 
 
 def compare(readings: Iterable[Reading], known: dict[Key, float | None]) -> dict[str, Any]:
@@ -73,7 +63,7 @@ def compare(readings: Iterable[Reading], known: dict[Key, float | None]) -> dict
     shared = {
         name: found
         for name, found in by_figure.items()
-        if len({each.surface for each in found}) > 1 or name == "wrong findings"
+        if len({each.surface for each in found}) > 1
     }
     wrong = [
         {**each.key._asdict(), "surface": each.surface, "value": each.value,
@@ -84,7 +74,7 @@ def compare(readings: Iterable[Reading], known: dict[Key, float | None]) -> dict
     ]  # fmt: skip
     shown_by = {each.surface for found in shared.values() for each in found}
     return {
-        "figures": len(shared.keys() - {"wrong findings"}),
+        "figures": len(shared),
         "surfaces": len(shown_by),
         "compared": sum(map(len, shared.values())),
         "disagreements": len(wrong),

@@ -1,7 +1,7 @@
 """One log with everything in it that figures may get wrong, over the three days before now.
 
-`zoo` is routed under limits, explores, is measured in joules, and has an outage; `other` is a
-canary; `quiet` is only watched; `whole` counts conversations. Of all, labels tie, some weigh
+`zoo` is routed, explores, and has an outage; `other` is a
+canary; `quiet` is only watched. Of all, labels tie, some weigh
 nothing or were bought, answers come from a cache, and calls fail that no user saw.
 """
 
@@ -12,14 +12,12 @@ from pathlib import Path
 
 from litellm_messplus.records import (
     CallRecord,
-    EnergyRecord,
     GradingRecord,
     LabelRecord,
     Record,
     RequestRecord,
 )
 from litellm_messplus.runtime.vocabulary import (
-    FAILED,
     SERVING,
     CallRole,
     CallStatus,
@@ -27,21 +25,16 @@ from litellm_messplus.runtime.vocabulary import (
     LabelKind,
     level_before,
 )
-from litellm_messplus.store import log, zoo_modes
+from litellm_messplus.store import log, snapshots, zoo_modes
 from litellm_messplus.store.database import create_engine, migrate
+from litellm_messplus.store.snapshots import Snapshot
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode
 from litellm_messplus.upkeep.prune import prune
-from tests.support.builders import LARGE, SMALL, label, served_call, traffic, with_columns
+from tests.support.builders import LARGE, SMALL, label, traffic, with_columns
 from tests.support.summing import eventful
-from tests.support.whole_conversations import begun, turn
 
-ZOOS = ("other", "quiet", "whole", "zoo")
-LIMITS = {
-    "expected": {"late": 0.2, "cost": 3.0}, "binding": "latency", "late_after": 0.3,
-    "late_owed": 3.2, "late_price": 0.25, "late": {SMALL: 0.3, LARGE: 0.1},
-    "budget": 500.0, "spent": 120.0, "allowed": 250.0, "strain": 1.0,
-}  # fmt: skip
+ZOOS = ("other", "quiet", "zoo")
 OUTAGE = (0.8, 0.9)
 """Between which shares of its requests nothing answers in `zoo`."""
 FORECAST = {
@@ -80,13 +73,21 @@ async def write(path: Path, count: int, now: datetime) -> None:
 
 async def prune_half(path: Path, now: datetime) -> int:
     """Prune the first day, and a quarter of the second; returns how many requests went."""
+    engine = create_engine(f"sqlite+aiosqlite:///{path}")
+    position = await log.head(engine)
+    for zoo in ZOOS:  # which only bound what is pruned
+        await snapshots.save(engine, Snapshot(zoo, position, "", b""))
     before = midnight(now, 2) + timedelta(hours=6)
-    return (await prune(str(path), before, None, ZOOS)).rows["requests"]
+    pruned = await prune(str(path), before)
+    async with engine.begin() as connection:
+        await connection.exec_driver_sql("DELETE FROM snapshots")
+    await engine.dispose()
+    return pruned.requests
 
 
 def _dated(count: int, now: datetime) -> Iterator[Record]:
     """Yield the requests of all zoos over the days, side by side."""
-    zoos = [*_routed(count), list(_watched(count)), list(_whole(count))]
+    zoos = [*_routed(count), list(_watched(count))]
     placed = [
         (number / len(zoo), place, group)
         for place, zoo in enumerate(zoos)
@@ -103,8 +104,6 @@ def _dated(count: int, now: datetime) -> Iterator[Record]:
                     yield replace(record, created_at=at)
                 case CallRecord():
                     yield replace(record, ended_at=at + timedelta(seconds=2))
-                case EnergyRecord():
-                    yield replace(record, measured_at=at + timedelta(seconds=5))
                 case LabelRecord() | GradingRecord():
                     yield replace(record, created_at=at + timedelta(seconds=20))
 
@@ -112,9 +111,7 @@ def _dated(count: int, now: datetime) -> Iterator[Record]:
 def _routed(count: int) -> Iterator[list[Group]]:
     groups: dict[str, Group] = {}
     for record in eventful(count, 11):
-        assert isinstance(
-            record, RequestRecord | CallRecord | EnergyRecord | LabelRecord | GradingRecord
-        )
+        assert isinstance(record, RequestRecord | CallRecord | LabelRecord | GradingRecord)
         groups.setdefault(record.request_id, []).append(record)
     for zoo in ("zoo", "other"):
         own = [group for name, group in groups.items() if name.startswith(zoo)]
@@ -140,7 +137,7 @@ def _failing(group: Group, number: int) -> Iterator[Record]:
 
 
 def _varied(group: Group, zoo: str, number: int) -> Iterator[Record]:
-    """Yield the request first; of a failed one, only at `gold` and only the failure is labelled."""
+    """Yield the request first; a failed one has no label."""
     request = next(each for each in group if isinstance(each, RequestRecord))
     calls = [each for each in group if isinstance(each, CallRecord)]
     served = next(each for each in calls if each.role is CallRole.SERVED)
@@ -148,7 +145,6 @@ def _varied(group: Group, zoo: str, number: int) -> Iterator[Record]:
         request,
         policy="adaptive",
         is_exploration=len(calls) > 1,
-        limits=LIMITS if zoo == "zoo" else None,
         key_hash=("0aa", "1bb", "2cc")[number % 3],
         queue=number % 9 - 3.0,
         price=1.0 + number % 4,
@@ -161,10 +157,7 @@ def _varied(group: Group, zoo: str, number: int) -> Iterator[Record]:
         is_label = isinstance(record, LabelRecord) and record.call_id == served.call_id
         if not isinstance(record, RequestRecord) and not (failed and is_label):
             yield record
-    if failed and request.service_level == "gold":
-        check = label(request.request_id, 0.0, label_id=f"{request.request_id}-failed")
-        yield replace(check, kind=LabelKind.CHECK, source=FAILED)
-    elif not failed and number % 10 == 3:  # equal values: which of the two counts?
+    if not failed and number % 10 == 3:  # equal values: which of the two counts?
         for place, (source, weight) in enumerate((("a", 1.0), ("b", 0.3), ("a", 0.5))):
             check = label(request.request_id, 0.0, label_id=f"{request.request_id}-tie{place}")
             yield replace(check, kind=LabelKind.CHECK, source=f"check:{source}", weight=weight)
@@ -179,7 +172,6 @@ def _before(request: RequestRecord, number: int) -> RequestRecord:
         would_choose=SMALL,
         would_cost=1.5 + number % 2,
         sample_probability=0.5 if request.is_exploration else None,
-        limits=None,
     )
 
 
@@ -196,20 +188,3 @@ def _watched(count: int) -> Iterator[Group]:
 def _seen(group: Group) -> Iterator[Record]:
     for number, record in enumerate(_varied(group, "quiet", len(group))):
         yield _before(record, number) if isinstance(record, RequestRecord) else record
-
-
-def _whole(count: int) -> Iterator[Group]:
-    """Yield conversations of three requests; every fourth is left without a verdict."""
-    for number in range(count // 3):
-        first = f"whole{number}"
-        for place, name in enumerate((first, f"{first}-1", f"{first}-2")):
-            plain = turn(name, SMALL, first) if place else begun(first)
-            chosen = LARGE if (number + place) % 5 == 0 else SMALL
-            request = with_columns(
-                plain, zoo="whole", policy="adaptive", turn=place + 1, is_exploration=False,
-                chosen=chosen, hold="warm" if place else None,
-            )  # fmt: skip
-            group: Group = [request, served_call(name, candidate=chosen, cost=1.0 + place)]
-            if place == 2 and number % 4:
-                group.append(label(first, float(number % 3 > 0), label_id=f"{first}-verdict"))
-            yield group

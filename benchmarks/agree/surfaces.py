@@ -21,10 +21,10 @@ from litellm_messplus.certificate.claim import certificate_of, page
 from litellm_messplus.cli.main import app
 from litellm_messplus.inspecting.listing import Wanted
 from litellm_messplus.page.data import PageData
-from litellm_messplus.serving.metrics import exposition, figures_of
+from litellm_messplus.serving.metrics import exposition
 from litellm_messplus.status.build import status_of
+from litellm_messplus.status.gauges import gauges
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.upkeep.verify import verify
 
 LAST = 500
 ALL = "*"
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
 
 
 STATUS = {
-    "satisfaction.requests": "counted",
+    "satisfaction.requests": "requests",
     "satisfaction.judged": "judged",
     "answers.requests": "requests",
     "answers.answered": "answered",
@@ -58,6 +58,7 @@ STATUS = {
     "answers.failed_deadline": "failed deadline",
     "answers.failed_client_gone": "failed client_gone",
     "answers.failed_refused": "failed refused",
+    "answers.failed_unknown": "failed unknown",
     "satisfaction.promised": "promised",
     "satisfaction.rate": "satisfied",
     "satisfaction.low": "low",
@@ -76,7 +77,6 @@ STATUS = {
     "savings.saved_share": "saved share",
     "overhead.late": "late features",
     "overhead.call_seconds": "call seconds",
-    "overhead.predicting_joules": "joules of predicting",
 }
 GAUGES = {
     "requests": "requests",
@@ -87,6 +87,7 @@ GAUGES = {
     "failed_deadline": "failed deadline",
     "failed_client_gone": "failed client_gone",
     "failed_refused": "failed refused",
+    "failed_unknown": "failed unknown",
     "judged": "judged",
     "promised": "promised",
     "satisfaction": "satisfied",
@@ -98,15 +99,12 @@ GAUGES = {
     "exploration_cost_share": "explored cost share",
     "saved_share_largest": "saved share",
     "call_seconds": "call seconds",
-    "predicting_joules": "joules of predicting",
-    "late_share": "late share",
     "source_labelled": "labels {}",
     "source_counting": "counting {}",
     "source_satisfaction": "rate {}",
     "labels_unseen_cost": "explored cost",
     "labels_judging_dollars": "judging cost",
     "labels_saved": "saved",
-    "budget_spent": "cost",
     "judge_gradings": "gradings {}",
     "judge_graded": "graded {}",
     "judge_cost": "cost of {}",
@@ -134,7 +132,6 @@ def surfaces(path: Path, now: datetime) -> Iterator[Reading]:
     yield from asyncio.run(_page(path, now))
     yield from _views(path, now)
     yield from asyncio.run(_certificates(path, now))
-    yield from asyncio.run(_verified(path))
 
 
 def _command(*arguments: str) -> str:
@@ -160,11 +157,6 @@ def _status(path: Path) -> Iterator[Reading]:
                 for field, name in (("labelled", "labels"), ("counting",) * 2, ("rate",) * 2):
                     key = Key(scope, *whose, f"{name} {source['source']}")
                     yield Reading("status", key, source[field])
-        if limits := level["limits"]:
-            late = limits["latency"]
-            yield Reading("status", Key("last", *whose, "late"), late["late"])
-            yield Reading("status", Key("last", *whose, "late share"), late["late_share"])
-            yield Reading("status", Key("today", *whose, "cost"), limits["budget"]["spent"])
     for each in found["label_costs"]:
         of = each["zoo"], "all streams"
         yield Reading("status", Key("whole", *of, "explored cost"), each["unseen"])
@@ -215,13 +207,12 @@ def _card(path: Path) -> Iterator[Reading]:
 
 
 async def _metrics(path: Path) -> list[Reading]:
-    text = exposition(figures_of(await status_of(str(path)), {}), {}, {})
+    text = exposition(gauges(await status_of(str(path))), {})
     found = []
     for name, given, value in re.findall(r"^messplus_(\w+)\{(.*?)\} (\S+)$", text, re.MULTILINE):
         of = dict(re.findall(r'(\w+)="(.*?)"', given))
         if name in GAUGES:
-            scope = {"budget_spent": "today", "late_share": "last"}.get(name, "whole")
-            scope = "last" if of.get("window") == "last" else scope
+            scope = "last" if of.get("window") == "last" else "whole"
             figure = GAUGES[name].format(of.get("source", of.get("judge")))
             every = ALL if figure == "saved" else "all streams"
             key = Key(scope, of["zoo"], of.get("service_level", every), figure)
@@ -298,14 +289,15 @@ def _listed(rows: list[Any]) -> Iterator[tuple[str, float]]:
 # SQL.
 
 OUTCOMES = """
-    SELECT COUNT(*) AS requests, SUM(counted_with IS NULL) AS counted,
+    SELECT COUNT(*) AS requests,
         SUM(status = 'success') AS answered, SUM(status = 'failure') AS failed,
         COALESCE(SUM(failure = 'upstream'), 0) AS "failed upstream",
         COALESCE(SUM(failure = 'no_deployment'), 0) AS "failed no_deployment",
         COALESCE(SUM(failure = 'deadline'), 0) AS "failed deadline",
         COALESCE(SUM(failure = 'client_gone'), 0) AS "failed client_gone",
         COALESCE(SUM(failure = 'refused'), 0) AS "failed refused",
-        SUM(is_cache_hit) AS cached, SUM(is_measured) AS "measured in joules",
+        COALESCE(SUM(failure = 'unknown'), 0) AS "failed unknown",
+        SUM(is_cache_hit) AS cached,
         COUNT(satisfaction) AS judged,
         SUM(satisfaction * satisfaction_weight) / SUM(satisfaction_weight) AS satisfied,
         SUM(cost) AS cost, SUM(is_exploration) AS explored,
@@ -314,12 +306,13 @@ OUTCOMES = """
             AS "cost per request"
 """
 SUMS = """
-    SELECT zoo, service_level, SUM(requests) AS requests, SUM(counted) AS counted,
+    SELECT zoo, service_level, SUM(requests) AS requests,
         SUM(succeeded) AS answered, SUM(failed) AS failed,
         SUM(failed_upstream) AS "failed upstream",
         SUM(failed_no_deployment) AS "failed no_deployment",
         SUM(failed_deadline) AS "failed deadline", SUM(failed_client_gone) AS "failed client_gone",
-        SUM(failed_refused) AS "failed refused", SUM(judged) AS judged
+        SUM(failed_refused) AS "failed refused", SUM(failed_unknown) AS "failed unknown",
+        SUM(judged) AS judged
     FROM {} GROUP BY 1, 2
 """
 
@@ -339,11 +332,6 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
         "SELECT zoo, service_level, SUM(requests) AS requests, SUM(answered) AS answered, "
         "SUM(failed) AS failed, SUM(judged) AS judged, "
         "SUM(cost) AS cost FROM {} {} GROUP BY 1, 2"
-    )
-    explored = (
-        'SELECT zoo, service_level, requests, explorations AS explored, share AS "explored share", '
-        'exploration_cost AS "explored cost", cost_share AS "explored cost share" '
-        "FROM exploration_share"
     )
     saved = (
         "SELECT zoo, service_level, requests AS compared, saved, "
@@ -367,11 +355,8 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
             'cost_per_request AS "cost per request" FROM daily_service_levels '
             f"WHERE day = '{now.date()}'",
         ),
-        ("outcomes_per_hour", "whole", daily.format("outcomes_per_hour", "")),
         ("request_sums", "whole", SUMS.format("request_sums")),
-        ("hourly_request_sums", "whole", SUMS.format("hourly_request_sums")),
         ("savings", "whole", saved),
-        ("exploration_share", "whole", explored),
     )
     with sqlite3.connect(path) as connection:
         connection.row_factory = sqlite3.Row
@@ -383,7 +368,7 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
                     yield Reading(f"SQL {view}", Key(scope, *whose, name), value)
 
 
-# Certificate, and verify.
+# Certificate.
 
 
 async def _certificates(path: Path, now: datetime) -> list[Reading]:
@@ -405,9 +390,3 @@ async def _certificates(path: Path, now: datetime) -> list[Reading]:
                 key = Key("since", *whose, "claimed")
                 found.append(_printed("certificate page", key, number[1]))
     return found
-
-
-async def _verified(path: Path) -> list[Reading]:
-    report = await verify(str(path), None, None)
-    wrong = sum(each.outcome.value == "wrong" for each in report.findings)
-    return [Reading("verify", Key("whole", "", "", "wrong findings"), wrong)]

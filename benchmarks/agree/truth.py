@@ -13,8 +13,8 @@ from typing import Any
 
 Row = dict[str, Any]
 Figures = dict[str, float | None]
-STRENGTH = ("feedback", "check", "judge", "implicit")
-FAILURES = ("upstream", "no_deployment", "deadline", "client_gone", "refused")
+STRENGTH = ("feedback", "check", "judge")
+FAILURES = ("upstream", "no_deployment", "deadline", "client_gone", "refused", "unknown")
 
 
 @dataclass
@@ -40,10 +40,7 @@ class Request:
         return [call for call in self.calls if call["role"] == "exploration"]
 
     def cost_of(self, call: Row) -> float | None:
-        """Give the cost as measured, else as stated."""
-        for each in self.energy:
-            if each["call_id"] == call["call_id"] and each["cost"] is not None:
-                return float(each["cost"])
+        """Give the cost."""
         return None if call["cost"] is None else float(call["cost"])
 
     @property
@@ -78,8 +75,10 @@ class Request:
         known = [cost for cost in called if cost is not None]
         if known:
             return max(known)
-        estimated = self.row["estimated_cost_largest"]
-        return None if estimated is None else float(estimated)
+        expected, priced = self.row["estimated_cost_largest"], self.served["cost_largest"]
+        if expected is None:  # it could not have served
+            return None
+        return float(expected if priced is None else priced)
 
     @property
     def served_labels(self) -> list[Row]:
@@ -111,7 +110,7 @@ def read(path: Path) -> list[Request]:
             found[row["request_id"]] = Request(dict(row))
         for table, order in (
             *(("calls", "position"), ("labels", "position")),
-            *(("call_energy", "call_id"), ("gradings", "position")),
+            *(("gradings", "position"),),
         ):
             name = table.removeprefix("call_")
             for row in connection.execute(f"SELECT * FROM {table} ORDER BY {order}"):
@@ -132,12 +131,9 @@ def figures(requests: Iterable[Request]) -> Figures:
     cost = sum(each.cost for each in requests)
     explored_cost = sum(each.unseen_cost for each in requests)
     timed = [each for each in requests if each.served["seconds"] is not None]
-    joules = [each.row["encode_joules"] for each in timed]
-    metered = [each for each in joules if each is not None]
     calls = [call for each in requests for call in each.calls]
     return {
         "requests": len(requests),
-        "counted": sum(each.row["counted_with"] is None for each in requests),
         "answered": len(answered),
         "failed": len(requests) - len(answered),
         **{
@@ -145,10 +141,6 @@ def figures(requests: Iterable[Request]) -> Figures:
             for who in FAILURES
         },
         "cached": sum(each.served["is_cache_hit"] for each in requests),
-        "measured in joules": sum(
-            any(row["call_id"] == each.served["call_id"] for row in each.energy)
-            for each in requests
-        ),
         "labelled": sum(bool(each.served_labels) for each in requests),
         **_judged(requests),
         **_of_sources(requests),
@@ -167,11 +159,9 @@ def figures(requests: Iterable[Request]) -> Figures:
         "explored cost share": _share(explored_cost, cost),
         "late features": sum(each.row["encode_seconds"] is None for each in timed),
         "call seconds": _share(sum(each.served["seconds"] for each in timed), len(timed)),
-        "joules of predicting": _share(sum(metered), len(metered)),
         "queue": _share(sum(each.row["queue"] for each in requests), len(requests)),
         "calls": len(calls),
         "failed calls": sum(call["status"] == "failure" for call in calls),
-        **_late(requests),
         **_of_gradings(requests),
     }
 
@@ -216,15 +206,6 @@ def _of_sources(requests: list[Request]) -> Figures:
         found[f"labels {source}"] = len(given)
         found[f"rate {source}"] = sum(given) / len(given)
     return dict(found)
-
-
-def _late(requests: list[Request]) -> Figures:
-    """Count the answers that took longer than their limit, and those of known time."""
-    limited = [each for each in requests if each.row["limits"] not in (None, "null")]
-    timed = [each.served for each in limited if each.is_answered]
-    timed = [call for call in timed if call["is_cache_hit"] or call["seconds"] is not None]
-    late = [call for call in timed if not call["is_cache_hit"] and call["seconds"] > 0.3]
-    return {"late": len(late), "ended in time or late": len(timed)} if limited else {}
 
 
 def _of_gradings(requests: list[Request]) -> Figures:

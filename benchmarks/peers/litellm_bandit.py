@@ -9,6 +9,7 @@ a conversation's later turns. So here a label is one success or one failure, as 
 that it takes for satisfied or not.
 """
 
+import math
 import os
 import random
 from functools import cache
@@ -16,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from litellm_messplus.replay.recording import Recording
-from litellm_messplus.replay.run import Answers, Late
+from litellm_messplus.replay.recording import Matrix, Recording
+from litellm_messplus.replay.run import Late
 from litellm_messplus.replay.summary import Outcome
 
 
@@ -82,7 +83,7 @@ def _classifier() -> Any:
 
 def run(
     recording: Recording,
-    answers: Answers,
+    labels: Matrix,
     kinds: list[Any],
     delay: int,
     seed: int,
@@ -104,6 +105,6 @@ def run(
         chosen = bandit.pick(kinds[prompt])
         model = models.index(chosen)
         served[request] = model
-        if answers.is_given[request, model]:
-            late.add(request, (kinds[prompt], chosen, float(answers.label[request, model])))
-    return Outcome.of_served(served, answers.truth, recording.cost)
+        if not math.isnan(label := float(labels[request, model])):
+            late.add(request, (kinds[prompt], chosen, label))
+    return Outcome.of_served(served, recording.satisfied, recording.cost)

@@ -10,14 +10,15 @@ cost, and learns after each answer what that one cost.
 """
 
 import logging
+import math
 from importlib import metadata, util
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.replay.recording import Prompts, Recording
-from litellm_messplus.replay.run import Answers, Late
+from litellm_messplus.replay.recording import Matrix, Prompts, Recording
+from litellm_messplus.replay.run import Late
 from litellm_messplus.replay.summary import Outcome
 
 PACKAGE = "pareto_bandit"
@@ -96,7 +97,7 @@ class PacedBandit:
 
 
 def run(
-    recording: Recording, answers: Answers, read: Contexts, spend: float, delay: int, seed: int
+    recording: Recording, labels: Matrix, read: Contexts, spend: float, delay: int, seed: int
 ) -> Outcome:
     """Run one pass in the recording's order; ``spend`` is what a request may cost."""
     models = recording.models
@@ -111,6 +112,6 @@ def run(
         model = models.index(chosen)
         served[request] = model
         log.cost_usd = float(recording.cost[request, model])
-        if answers.is_given[request, model]:
-            late.add(request, (log, float(answers.label[request, model])))
-    return Outcome.of_served(served, answers.truth, recording.cost)
+        if not math.isnan(label := float(labels[request, model])):
+            late.add(request, (log, label))
+    return Outcome.of_served(served, recording.satisfied, recording.cost)

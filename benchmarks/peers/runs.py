@@ -123,15 +123,15 @@ class Peers(Experiment):
     def _bandit(
         self, key: str, kinds: list[Any], quality: float | None, session: Session
     ) -> Outcome:
-        recording, given, delay = session.recording, session.answers, self.stress.delay
+        recording, labels, delay = session.recording, session.labels, self.plan.delay
         with self._timed(key):
-            return litellm_bandit.run(recording, given, kinds, delay, session.seed, quality)
+            return litellm_bandit.run(recording, labels, kinds, delay, session.seed, quality)
 
     def _paced(self, read: Contexts, session: Session) -> Outcome:
-        recording, given, delay = session.recording, session.answers, self.stress.delay
-        spend = mix_cost(given.truth, recording.cost, self.alpha) / len(recording)
+        recording, labels, delay = session.recording, session.labels, self.plan.delay
+        spend = mix_cost(recording.satisfied, recording.cost, self.alpha) / len(recording)
         with self._timed(PARETO):
-            return paced_bandit.run(recording, given, read, spend, delay, session.seed)
+            return paced_bandit.run(recording, labels, read, spend, delay, session.seed)
 
     @contextmanager
     def _timed(self, key: str) -> Iterator[None]:

@@ -10,9 +10,9 @@ from litellm_messplus.costs.price import Usage
 
 
 def per_conversation(held: Sequence[float], typical: Sequence[float]) -> list[float]:
-    """Divide the cost of a conversation with each model by its average over the models: if alpha
-    counts conversations. Long ones cost more with every model, and at plain costs would be left to
-    the cheapest: they would be the unsatisfied ones.
+    """Divide the cost of a conversation with each model by its average over the models. Long ones
+    cost more with every model, and at plain costs would be left to the cheapest: they would be the
+    unsatisfied ones.
 
     ``typical`` is the cost of an average conversation with each model, and sets the unit.
     """

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from benchmarks.simulation.experiment import Result
 from benchmarks.simulation.policies import HELD
-from benchmarks.simulation.promise import Promise
 
 WIDTH = 30
 """Of the bar of what deciding each turn costs."""
@@ -13,21 +12,6 @@ WIDTH = 30
 def picture(result: Result) -> str:
     """Draw the result for people."""
     return "\n".join([*_heading(result), "", *_bars(result), "", *_assumptions(result)])
-
-
-def promise_in_words(found: Promise) -> str:
-    """Say for people whether a promise was kept."""
-    return "\n".join(
-        [
-            "A SIMULATION of agents' sessions: made-up tasks, no measurement.",
-            f"Prices of {found.zoo.name}; {len(found.kept)} x {found.sessions} sessions, each "
-            "decided at its first turn and held; "
-            f"{found.answered:.0%} of them judged, when they are over.",
-            f"promised {found.alpha:.1%} of {found.unit}s, which it counted {found.counted:,} of",
-            f"satisfied {found.satisfied:.1%} of sessions",
-            f"at {found.cost:.2f} of what {found.zoo.models[-1].name} alone costs, nothing cached",
-        ]
-    )
 
 
 def _heading(result: Result) -> Iterator[str]:

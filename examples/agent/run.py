@@ -1,5 +1,5 @@
-"""``python -m examples.agent.run``: the same tasks with the zoo that promises tasks, the one that
-only holds them and the one that does not, each task judged once, and what all come to."""
+"""``python -m examples.agent.run``: the same tasks with the zoo that holds them and the one that
+does not, each task judged once, and what both come to."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from examples.serving import own_proxy
 from examples.tiny_zoo.demo.session import refusal, refusal_of_route
 
 FOLDER = Path(__file__).parent
-ZOOS = ("agent-tasks", "agent-held", "agent-unheld")
+ZOOS = ("agent-held", "agent-unheld")
 
 
 def compare(url: str, key: str, tasks: Sequence[Task]) -> list[Report]:

@@ -60,9 +60,8 @@ JUDGE_IS_ALIKE = "The judge errs as often on requests of silent users as where u
 JUDGE_IS_RIGHT = "The judge does not err."
 COUNTED = (
     "Labels of users and checks count as they are, the judge's grades stand for requests without "
-    "such a label, and what users do next does not count; an answered request without any label is "
-    "unknown, and the interval has room for it; a failed request is no answered one, unless its "
-    "promise counts failures as unsatisfied."
+    "such a label; an answered request without any label is unknown, and the interval has room for "
+    "it; a failed request is no answered one."
 )
 """The rule of which labels count, and the meaning of silence and failures."""
 STATUS_DIFFERS = (
@@ -95,9 +94,9 @@ class Claim:
 
     ``told`` counts requests labelled by users or checks, ``graded`` by the judge, ``paired`` by
     both; ``expected`` is the number that predictions expected to satisfy before any label;
-    ``alpha`` is the promised share, the mean if it changed. They are conversations if
-    that is the ``unit``. ``failed`` got no answer, ``answered_share`` is the share answered of
-    both, and ``failed_among`` of the failed are in the claim, as unsatisfied.
+    ``alpha`` is the promised share, the mean if it changed. ``failed`` got
+    no answer, ``answered_share`` is the share answered of
+    both.
     """
 
     alpha: float
@@ -114,9 +113,7 @@ class Claim:
     kept_within_points: float | None
     assumed: tuple[str, ...]
     said: tuple[ClaimGroup, ...]
-    unit: str = "requests"
     failed: int = 0
-    failed_among: int = 0
     answered_share: float = 1.0
 
     @property
@@ -172,7 +169,6 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
     interval = Interval(low, high)
     labelled = sum(int(each.count[0]) for each in groups if each.word is not None)
     graded = [each for each in groups if each.grade is not None]
-    answered = counted.requests - counted.failed_among
     return Claim(
         alpha=counted.alpha,
         requests=counted.requests,
@@ -198,10 +194,8 @@ def claim(counted: Counted, level: float, *, trust_judge: bool = False) -> Claim
             )
             for each in groups
         ),
-        unit=counted.unit,
         failed=counted.failed,
-        failed_among=counted.failed_among,
-        answered_share=answered / (answered + counted.failed),
+        answered_share=counted.requests / (counted.requests + counted.failed),
     )
 
 
@@ -330,16 +324,19 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     claim, last = promise.since, promise.last
     yield f"## Service level {promise.service_level}"
     yield (
-        f"**Promised: {percent(claim.alpha)} of the {claim.requests:,} {claim.unit} satisfied. "
+        f"**Promised: {percent(claim.alpha)} of the {claim.requests:,} requests satisfied. "
         f"{claim.verdict_in_words.capitalize()}.**"
     )
     yield (
         f"Between {percent(claim.low)} and {percent(claim.high)} of the {claim.requests:,} "
-        f"{claim.unit} were satisfied, most likely {percent(claim.rate)}, by "
+        f"requests were satisfied, most likely {percent(claim.rate)}, by "
         f"{IN_WORDS[claim.sampling]}."
     )
     if claim.failed:
-        yield _failures(claim)
+        yield (
+            f"{claim.failed:,} requests failed: {percent(claim.answered_share)} were answered. "
+            "The claim is not about the failed ones."
+        )
     if last is None:
         yield f"Of the newest {window:,} none was answered."
     else:
@@ -349,7 +346,7 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
         )
     yield "### Evidence"
     yield (
-        f"Of {claim.requests:,} {claim.unit} users or checks spoke of {claim.told:,}, and the "
+        f"Of {claim.requests:,} requests users or checks spoke of {claim.told:,}, and the "
         f"judge of {claim.graded:,}; of {claim.paired:,} both did. Predictions before any label "
         f"expected {claim.expected:,.0f} to be satisfied: the labels estimate by how much they err."
     )
@@ -359,19 +356,8 @@ def _promise(promise: Promise, window: int) -> Iterator[str]:
     yield "\n".join(f"- {each}" for each in claim.assumed)
 
 
-def _failures(claim: Claim) -> str:
-    """State what became of the requests without an answer."""
-    apart = claim.failed - claim.failed_among
-    text = f"{claim.failed:,} {claim.unit} failed: {percent(claim.answered_share)} were answered."
-    if apart:
-        text += f" The claim is not about {apart:,} of the failed ones."
-    if claim.failed_among:
-        text += f" In it {claim.failed_among:,} failed ones count as unsatisfied."
-    return text
-
-
 def _table(claim: Claim) -> Iterator[str]:
-    yield f"| Users, checks | Judge | Expected | Weight | Probability | {claim.unit.capitalize()} |"
+    yield "| Users, checks | Judge | Expected | Weight | Probability | Requests |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for each in claim.said:
         cells = (each.word, each.grade, each.expected, each.weight, each.probability)

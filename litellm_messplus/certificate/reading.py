@@ -7,7 +7,7 @@ Runs alike on SQLite and Postgres, and the page shows the very statements.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -55,12 +55,10 @@ CURRENT = Table(
 WORDS = (LabelKind.FEEDBACK.value, LabelKind.CHECK.value)
 """Kinds of labels taken as the truth. A user's next turn is a weak signal, and no word."""
 JUDGE = LabelKind.JUDGE.value
-IS_FAILED = outcomes.c.failure.is_not(None)
-COUNTS = and_(outcomes.c.counts, ~outcomes.c.service_level.endswith(BEFORE_SUFFIX))
-"""Requests that count towards a promise: those served as before do not, and the first request of a
-conversation stands for all of it if the promise counts conversations."""
-IS_IN = or_(~IS_FAILED, outcomes.c.satisfaction.is_not(None))
-"""Requests that are certified: those answered, and failed ones that have a verdict."""
+IS_FAILED = or_(outcomes.c.failure.is_not(None), outcomes.c.status.is_(None))
+"""Requests without an answer: those that failed, and those under way."""
+COUNTS = ~outcomes.c.service_level.endswith(BEFORE_SUFFIX)
+"""Requests that count towards a promise: those served as before do not."""
 BY_PROMPT = case((calls.c.candidate == requests.c.chosen, requests.c.expected_satisfaction))
 TENTHS = func.round(10 * func.coalesce(calls.c.answer_said, BY_PROMPT, outcomes.c.alpha))
 """Tenths of satisfaction expected of the call that answered, before its label: by its answer where
@@ -88,17 +86,13 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Counted:
     """The answered ``requests`` of one service level, how many were ``expected`` to be satisfied,
-    the share promised to them, and their labels. They are conversations if that is
-    the ``unit``. Others ``failed``; some of those are among the requests, as unsatisfied, if
-    failures count."""
+    the share promised to them, and their labels. Others ``failed``."""
 
     requests: int
     expected: float
     alpha: float
     groups: list[LabelGroup] = field(default_factory=list)
-    unit: str = "requests"
     failed: int = 0
-    failed_among: int = 0
 
 
 async def span_of(
@@ -108,11 +102,13 @@ async def span_of(
 
     Raises NoCertificateError if the log has none, or not all of the requested ones.
     """
-    oldest = select(func.min(requests.c.created_at)).where(requests.c.zoo == zoo)
+    pruned: int = (await connection.execute(select(log_head.c.start))).scalar_one()
+    oldest = select(func.min(requests.c.created_at)).where(
+        requests.c.zoo == zoo, requests.c.position > pruned
+    )
     first: datetime | None = (await connection.execute(oldest)).scalar_one()
     if first is None:
         raise NoCertificateError(f"ZOO: given '{zoo}'; {await _known(connection)}")
-    pruned: int = (await connection.execute(select(log_head.c.start))).scalar_one()
     # The day on which pruning stopped has lost some of its requests, which the sums still count.
     begin = first.date() + timedelta(days=1) if pruned > 0 else first.date()
     if since is not None and since < begin and pruned > 0:
@@ -158,8 +154,7 @@ async def counted_last(
     found = await _of_requests(connection, select(requests.c.request_id).where(is_own))
     groups = _counts(labels.c.position >= min(starts.values(), default=0), is_own)
     expected = _expected(requests.c.zoo == zoo, is_own)
-    counted = await _counted(connection, found, groups, expected)
-    return {level: replace(each, unit=whole[level].unit) for level, each in counted.items()}
+    return await _counted(connection, found, groups, expected)
 
 
 async def _of_requests(connection: AsyncConnection, ids: Select[Any]) -> dict[Group, Tally]:
@@ -179,12 +174,12 @@ async def _counted(
     read = {row.service_level: row for row in await connection.execute(expected_query)}
     counted = {}
     for (level,), tally in sorted(found.items()):
-        _, failed, among, expected = read.get(level, (level, 0, 0, None))
-        answered = tally.counted - failed + among
+        _, failed, expected = read.get(level, (level, 0, None))
+        answered = tally.requests - failed
         if answered > 0 and not is_before(level):
             own = groups.get(level, [])
             figures = answered, expected or 0.0, tally.alpha or 0.0
-            counted[level] = Counted(*figures, own, tally.unit, failed, among)
+            counted[level] = Counted(*figures, own, failed)
     return counted
 
 
@@ -197,15 +192,13 @@ def expected_since(zoo: str, span: Span) -> Select[Any]:
 
 
 def _expected(*where: ColumnElement[bool]) -> Select[Any]:
-    """Count the failed requests under these conditions by service level, and those of them that
-    count as unsatisfied because they have a verdict; and sum what was expected of those that are
-    certified."""
+    """Count the failed requests under these conditions by service level, and sum what was expected
+    of the others."""
     return (
         select(
             outcomes.c.service_level,
             func.count().filter(IS_FAILED).label("failed"),
-            func.count(outcomes.c.satisfaction).filter(IS_FAILED).label("failed_among"),
-            (func.sum(TENTHS).filter(IS_IN) / 10.0).label("expected"),
+            (func.sum(TENTHS).filter(~IS_FAILED) / 10.0).label("expected"),
         )
         .join(requests, requests.c.request_id == outcomes.c.request_id)
         .outerjoin(calls, calls.c.call_id == served_call(requests))
@@ -263,7 +256,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     )
     verdict, grade = verdicts.alias("verdict"), CURRENT.alias("grade")
     bought = labels.alias("bought")
-    is_word = verdict.c.kind.in_(WORDS)
+    is_word = and_(verdict.c.kind.in_(WORDS), ~labelled.c.is_failed)
     is_grade = (grade.c.kind == JUDGE, labelled.c.is_failed.is_not(true()))
     keys = (
         labelled.c.service_level,

@@ -165,26 +165,14 @@ def rate_bounds(yes: Vector, trials: Vector, made: Vector | float) -> tuple[Vect
     )
 
 
-def is_surely_above(
-    yes: Vector, trials: Vector, rate: Vector | float, made: float
-) -> NDArray[np.bool_]:
-    """Tell whether the true rate is above ``rate``, as its lower bound would be. This takes one
-    likelihood, a bound one per halving."""
-    return (_share(yes, trials) > rate) & _is_doubted(yes, trials, rate, made)
-
-
 def is_surely_below(
     yes: Vector, trials: Vector, rate: Vector | float, made: float
 ) -> NDArray[np.bool_]:
-    """Tell whether the true rate is below ``rate``."""
-    return (_share(yes, trials) < rate) & _is_doubted(yes, trials, rate, made)
-
-
-def _is_doubted(
-    yes: Vector, trials: Vector, rate: Vector | float, made: float
-) -> NDArray[np.bool_]:
+    """Tell whether the true rate is below ``rate``, as its upper bound would be. This takes one
+    likelihood, a bound one per halving."""
     likelihood = _log_likelihood(yes, trials - yes, np.full_like(trials, rate))
-    return np.asarray(likelihood < _mixed(yes, trials) - made)
+    is_doubted = likelihood < _mixed(yes, trials) - made
+    return np.asarray((_share(yes, trials) < rate) & is_doubted)
 
 
 def _share(yes: Vector, trials: Vector) -> Vector:

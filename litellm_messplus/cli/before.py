@@ -1,9 +1,8 @@
 """`messplus check`, `replay` and `profile`: the commands to run before a change."""
 
-import asyncio
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -37,15 +36,14 @@ def check(
     Exits with status 1 and one line if the proxy would not start with it.
     """
     options.without_network()
-    from litellm_messplus.encoders.lookup import load_encoder
-    from litellm_messplus.serving.checking import checked, database_notes
-    from litellm_messplus.serving.litellm_fit import check_litellm
-    from litellm_messplus.settings.load import read_config
+    from litellm_messplus.serving.litellm_fit import check_file, check_litellm
 
+    check_file(config)  # before the seconds that LiteLLM takes to load
     check_litellm()
-    found = checked(read_config(config))
-    of_database = asyncio.run(database_notes(found.database))
-    found = replace(found, notes=(*found.notes, *of_database))
+    from litellm_messplus.encoders.lookup import load_encoder
+    from litellm_messplus.serving.checking import checked
+
+    found = checked(config)
     if with_encoder:
         load_encoder(found.encoder)
     options.show(found, *_checked(found), as_json=as_json)
@@ -131,9 +129,8 @@ def replay(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Recorded zoos (.csv, .csv.gz, .parquet), or the plugin's database: a SQLite file "
-            "(.db, .sqlite) or its URL. Each is replayed on its own, unless --concatenate or --mix "
-            "makes one stream of them.",
+            help="Recorded zoos (.csv, .csv.gz, .parquet). Each is replayed on its own, unless "
+            "--concatenate or --mix makes one stream of them.",
         ),
     ],
     alpha: Annotated[
@@ -143,14 +140,6 @@ def replay(
             "or once for each file in their order."
         ),
     ],
-    encoder: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Compare encoders instead, under policy `adaptive`: a value of the setting "
-            "`encoder`, `none` to read nothing; repeat it for each.",
-        ),
-    ] = None,
     concatenate: Annotated[
         bool,
         typer.Option(
@@ -171,7 +160,7 @@ def replay(
     """Replay recorded requests through the router: at what cost would it have kept alpha?"""
     # Before numpy is imported: its matrices are small here, and more threads only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from litellm_messplus.replay import encoders, experiment
+    from litellm_messplus.replay import experiment
     from litellm_messplus.replay.files import Joining
 
     if mix and (concatenate or plan.in_order):
@@ -185,15 +174,7 @@ def replay(
     if plan.reading.checker_cost > 0.0 and plan.reading.checker is None:
         raise MessplusError("--checker-cost: given alone; allowed: with --checker")
     joining = Joining.MIXED if mix else Joining.CONCATENATED if concatenate else Joining.SEPARATE
-    if not encoder:
-        experiment.run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
-        return
-    if plan != Plan(seeds=plan.seeds) or concatenate or plot is not None:
-        raise MessplusError(
-            "--encoder: given with other options; allowed: --alpha, --seeds, --mix and --json"
-        )
-    names = list(dict.fromkeys(encoder))
-    encoders.run(files, alpha, names, seeds=plan.seeds, joining=joining, as_json=as_json)
+    experiment.run(files, alpha, plan, joining=joining, as_json=as_json, plot=plot)
 
 
 # `messplus profile`: its options.
@@ -222,12 +203,6 @@ def profile(
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Count all processors and memory of the host too (RAPL).")
     ] = False,
-    zeusd: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST[:PORT]", help="Measure on another host, through its zeusd daemon."
-        ),
-    ] = None,
     meter: Annotated[
         str | None,
         typer.Option(metavar="package.module:attribute", help="Measure with a meter of your own."),
@@ -276,5 +251,5 @@ def profile(
         idle_windows=idle_windows,
     )
     gpus = None if gpu is None else _numbers("--gpu", gpu)
-    found = open_meter(dotted=meter, zeusd=zeusd, gpus=gpus, with_cpu=cpu)
+    found = open_meter(dotted=meter, gpus=gpus, with_cpu=cpu)
     raise typer.Exit(run(found, grid, url=url, model=model, key=key, out=out, as_json=as_json))

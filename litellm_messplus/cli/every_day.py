@@ -1,22 +1,19 @@
-"""`messplus status`, `requests`, `explain`, `certificate` and `ui`: the commands of every day."""
+"""`messplus status`, `requests` and `certificate`: the commands of every day."""
 
 import asyncio
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from litellm_messplus.cli import options
-from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyAddress, ProxyKey, ProxyUrl
+from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey, ProxyUrl
 from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
     from litellm_messplus.status.report import Status
-
-T = TypeVar("T")
 
 # `messplus status`: the state of each promise, and its cost.
 
@@ -32,22 +29,24 @@ def status(
         bool, typer.Option("--full", help="Show all tables below the summary.")
     ] = False,
     as_json: AsJson = False,
-    learned: Annotated[
+    ui: Annotated[
         bool,
         typer.Option(
-            "--learned",
-            help="Show instead what was learned from the prompts: on which of them each model is "
-            "good, how sure that is, and what it saves.",
+            "--ui",
+            help="Print instead a link to the page of a running proxy. It signs in once, within "
+            "five minutes.",
         ),
     ] = False,
 ) -> None:
     """Show where each promise stands, at what cost, and what needs attention."""
-    place = options.history(database, url)
-    if full and (learned or as_json):
-        raise MessplusError("--full goes with neither --json nor --learned")
-    if learned:
-        _show_learned(place, url, key, as_json=as_json)
+    if ui:
+        if full or as_json or database is not None:
+            raise MessplusError("--ui goes with --url and --key alone")
+        print(link((url or options.LOCAL).rstrip("/"), key or options.find()))
         return
+    place = options.history(database, url)
+    if full and as_json:
+        raise MessplusError("--full does not go with --json")
     from litellm_messplus.status.build import status_of
 
     if url is not None:
@@ -65,30 +64,37 @@ def fetch_status(url: str, key: str | None, window: int) -> "Status":
 
     Raises NoAnswerError if the answer is anything else, or if there is none.
     """
-    from litellm_messplus.status.report import Status
-
-    return _fetch(url, key, "status", Status.of, window=window)
-
-
-def _fetch(url: str, key: str | None, route: str, read: Callable[[Any], T], **given: int) -> T:
     from pydantic import ValidationError
 
     from litellm_messplus.inspecting.client import OtherServerError, call_route
+    from litellm_messplus.status.report import Status
 
     try:
-        return read(call_route("GET", url, key or options.find(), route, **given))
+        return Status.of(call_route("GET", url, key or options.find(), "status", window=window))
     except ValidationError as error:
         raise OtherServerError(url) from error
 
 
-def _show_learned(place: str, url: str | None, key: str | None, *, as_json: bool) -> None:
-    from litellm_messplus.status.learned import Learned, learned_of, render_learned
+def link(url: str, key: str) -> str:
+    """Create a one-time link. Raises NoAnswerError if the proxy gives none.
 
-    if url is None:
-        found = asyncio.run(learned_of(place))
-    else:
-        found = _fetch(url, key, "learned", Learned.of)
-    options.show(found, render_learned(found), as_json=as_json)
+    The code is behind the `#`, which browsers do not send: no server logs it.
+    """
+    from litellm_messplus.inspecting.client import (
+        NoAnswerError,
+        NoRouteError,
+        OtherServerError,
+        call_route,
+    )
+
+    try:
+        return f"{url}/messplus/ui/#code={call_route('POST', url, key, 'ui/codes')['code']}"
+    except (TypeError, KeyError) as error:
+        raise OtherServerError(url) from error
+    except NoRouteError as error:
+        raise NoAnswerError(
+            f"the proxy on {url} has no page: it runs without the plugin, or with DISABLE_ADMIN_UI"
+        ) from error
 
 
 def _print(found: "Status", *, full: bool) -> None:
@@ -109,11 +115,21 @@ def _print(found: "Status", *, full: bool) -> None:
         console.print("messplus status --full shows the tables")
 
 
-# `messplus requests` and `messplus explain`: what happened to requests.
+# `messplus requests`: what happened to requests, or to one.
 
 
 def requests(
+    given: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            help="Explain this one: the id of an answer, its x-litellm-call-id or its "
+            "x-messplus-request-id header. Left out, the newest are listed.",
+        ),
+    ] = None,
     database: HistoryDatabase = None,
+    url: ProxyUrl = None,
+    key: ProxyKey = None,
     last: Annotated[int, typer.Option(help="How many requests to list, from 1 to 1000.")] = 20,
     zoo: Annotated[str | None, typer.Option(help="List only requests of this zoo.")] = None,
     model: Annotated[
@@ -123,54 +139,53 @@ def requests(
     unsatisfied: Annotated[
         bool, typer.Option("--unsatisfied", help="List only requests with a verdict below 0.5.")
     ] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="List only requests that got no answer.")
+    ] = False,
     of_key: Annotated[
         str | None,
-        typer.Option(
-            "--key", help="List only requests of the key with this alias, or hash that begins so."
-        ),
+        typer.Option(help="List only requests of the key with this alias, or hash that begins so."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest requests: what was chosen, why, whether it satisfied, and what it cost."""
+    """List the newest requests, or explain one: what was chosen, why, whether it satisfied, and
+    what it cost."""
+    place = options.history(database, url)
+    if given is not None:
+        if zoo or model or unsatisfied or failed or of_key:
+            raise MessplusError("ID: given with an option of the list; allowed: an ID, or those")
+        _explain(given, place, url, key, as_json=as_json)
+        return
+    if url is not None:
+        raise MessplusError("--url needs the ID of a request: a list is read from the database")
     from litellm_messplus.inspecting.listing import Given, Wanted, requests_in
     from litellm_messplus.inspecting.render import render_requests
     from litellm_messplus.runtime.terminal import show
 
-    verdict = Given.UNSATISFIED if unsatisfied else None
+    if failed and unsatisfied:
+        raise MessplusError("--failed: given with --unsatisfied; allowed: one of them")
+    verdict = Given.FAILED if failed else Given.UNSATISFIED if unsatisfied else None
     wanted = Wanted(zoo, model=model, verdict=verdict, key=of_key)
-    found = asyncio.run(requests_in(options.history(database), wanted, last))
+    found = asyncio.run(requests_in(place, wanted, last))
     if as_json:
         print(json.dumps([each.as_dict() for each in found]))
     else:
         show(render_requests(found))
 
 
-def explain(
-    given: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID",
-            help="The id of an answer, its x-litellm-call-id or its x-messplus-request-id header.",
-        ),
-    ],
-    database: HistoryDatabase = None,
-    url: ProxyUrl = None,
-    key: ProxyKey = None,
-    as_json: AsJson = False,
-) -> None:
-    """Explain one request: which model served it and why, what was expected, what it cost."""
+def _explain(given: str, place: str, url: str | None, key: str | None, *, as_json: bool) -> None:
+    """Show which model served a request and why, what was expected, and what it cost."""
     from litellm_messplus.inspecting.client import logged_by
-    from litellm_messplus.inspecting.explain import explain as explained
+    from litellm_messplus.inspecting.explain import explain
     from litellm_messplus.inspecting.logged import logged_in
     from litellm_messplus.inspecting.render import render_explanation
 
-    place = options.history(database, url)
     if not given.strip():
         raise MessplusError(f"ID: given {given!r}; allowed: the id of a request")
     if url is not None:
-        found = explained(logged_by(url, key or options.find(), given))
+        found = explain(logged_by(url, key or options.find(), given))
     else:
-        found = explained(asyncio.run(logged_in(place, given)))
+        found = explain(asyncio.run(logged_in(place, given)))
     options.show(found, render_explanation(found), as_json=as_json)
 
 
@@ -231,33 +246,3 @@ def certificate(
         output.write_text(shown, encoding="utf-8")
     except OSError as error:
         raise MessplusError(f"--output: {error}") from error
-
-
-# `messplus ui`: a link to the page of a running proxy, which signs in its first visitor.
-
-
-def ui(url: ProxyAddress = options.LOCAL, key: ProxyKey = None) -> None:
-    """Print a link to the page of a running proxy. It signs in once, within five minutes."""
-    print(link(url.rstrip("/"), key or options.find()))
-
-
-def link(url: str, key: str) -> str:
-    """Create a one-time link. Raises NoAnswerError if the proxy gives none.
-
-    The code is behind the `#`, which browsers do not send: no server logs it.
-    """
-    from litellm_messplus.inspecting.client import (
-        NoAnswerError,
-        NoRouteError,
-        OtherServerError,
-        call_route,
-    )
-
-    try:
-        return f"{url}/messplus/ui/#code={call_route('POST', url, key, 'ui/codes')['code']}"
-    except (TypeError, KeyError) as error:
-        raise OtherServerError(url) from error
-    except NoRouteError as error:
-        raise NoAnswerError(
-            f"the proxy on {url} has no page: it runs without the plugin, or with DISABLE_ADMIN_UI"
-        ) from error

@@ -19,14 +19,12 @@ from litellm_messplus.runtime.bounded import Bounded
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A planned call: its prompt, the ``growth`` of each later prompt in tokens, and the answer.
-    ``unmarked`` tokens at the prompt's end are not stored: they come after what the client marked
-    for the cache. ``seconds`` is its duration."""
+    """A planned call: its prompt, the ``growth`` of each later prompt in tokens, the answer, and
+    its duration."""
 
     prompt_tokens: float
     growth: float
     completion_tokens: float
-    unmarked: float = 0.0
     seconds: float = 0.0
 
 
@@ -36,12 +34,12 @@ def now(price: Price, turn: Turn, warm_tokens: float, share: float = 1.0) -> flo
     tokens, cached = turn.prompt_tokens, warm_tokens
     if cached > tokens:
         cached = tokens
-    others = tokens - cached - turn.unmarked
+    written = share * (tokens - cached) if tokens >= price.cached_from else 0.0
     return price.of(
         tokens,
         turn.completion_tokens,
         cached_tokens=cached,
-        written_tokens=share * others if others > 0.0 and tokens >= price.cached_from else 0.0,
+        written_tokens=written,
         seconds=turn.seconds,
     )
 
@@ -62,14 +60,6 @@ def hold(
         + later.second * turn.seconds
     )
     return now(price, turn, warm_tokens, share) + remaining * each
-
-
-# The estimates for a policy, in the unit in which alpha counts.
-
-
-def per_request(held: float, remaining: float) -> float:
-    """Divide the cost over this request and the remaining ones: if alpha counts requests."""
-    return held / (1.0 + remaining)
 
 
 # The number of calls still to come.
@@ -120,6 +110,8 @@ class Remaining:
 
 DEPLOYMENTS = 1_000
 """Number of deployments whose hits are remembered, the most recently used."""
+ATTACHMENT_TOKENS = 1_500.0
+"""Tokens of an attachment until the first one shows: those of a screenshot."""
 STEP = 0.05
 """Step to which the usual part of a cost is rounded: when it changes, the plan over recent prompts
 is recomputed."""
@@ -143,7 +135,8 @@ class Ahead:
         turn = Turn(prompt_tokens, self.growth, completion_tokens, seconds=seconds)
         if self.remaining == 0.0:
             return now(price, turn, self.warm, self.share)
-        return per_request(hold(price, turn, self.warm, self.remaining, self.share), self.remaining)
+        held = hold(price, turn, self.warm, self.remaining, self.share)
+        return held / (1.0 + self.remaining)
 
 
 class Habits:
@@ -157,6 +150,7 @@ class Habits:
         self._paid = {name: RecentMean(0.0) for name in candidates}
         self._growth = RecentMean(0.0)
         self._density = RecentMean(CHARACTERS_PER_TOKEN)
+        self._attachment = RecentMean(ATTACHMENT_TOKENS)
         self._remaining = Remaining(candidates)
         self._ended = 0
         self._met: Collection[str] = candidates
@@ -166,8 +160,6 @@ class Habits:
         if candidates is self._met:
             return
         self._met = candidates
-        if len(candidates) == len(self._cold) and all(name in self._cold for name in candidates):
-            return
         for means in (self._cold, self._stored, self._paid):
             for name in [each for each in means if each not in candidates]:
                 del means[name]
@@ -180,10 +172,21 @@ class Habits:
         found = self._hits.get(deployment)
         return 1.0 if found is None else found.value
 
-    def tokens_since(self, characters: int) -> float:
-        """Estimate by how many tokens a line has grown. A ratio from whole prompts would be off by
-        the tokens of the tool descriptions."""
-        return characters / self._density.value
+    def tokens(self, line: Line, place: Place) -> float:
+        """Estimate the tokens of a prompt by those of its line's last one.
+
+        What it has more or less than that one is text, of which a line may have more characters a
+        token than the lines' growth shows, and attachments, whose few characters say nothing. All
+        else, such as the tools, is in both. Whole prompts, and other lines, do not tell of it: a
+        loop of screenshots has a hundred times the tokens of a text of its length."""
+        attached, attachment, density = line.attached, self._attachment.value, self._density.value
+        if attached:
+            attachment = min(attachment, line.prompt_tokens / attached)
+        text = line.prompt_tokens - attachment * (attached or 0)
+        density = max(density, line.characters / max(text, 1.0))
+        seen = 0 if attached is None else place.attached - attached
+        since = place.characters - line.characters
+        return line.prompt_tokens + since / density + seen * attachment
 
     def called(
         self, place: Place, deployment: str, usage: Usage, price: Price, *, expected: float | None
@@ -204,7 +207,12 @@ class Habits:
         since, tokens = place.characters - line.characters, usage.prompt_tokens - line.prompt_tokens
         if line.prompt_tokens and since > 0 and tokens > 0:
             self._growth.add(tokens)
-            self._density.add(since / tokens)
+            attached = 0 if line.attached is None else place.attached - line.attached
+            if attached > 0:
+                seen = tokens - since / self._density.value
+                self._attachment.add(max(seen / attached, 0.0))
+            elif attached == 0:
+                self._density.add(max(since / tokens, 1.0))  # fewer show that not all is text
         plain = price.of(float(usage.prompt_tokens), float(usage.completion_tokens))
         if plain > 0.0:
             self._paid[name].add(price.of_usage(usage) / plain)
@@ -225,8 +233,9 @@ class Habits:
     ) -> dict[str, Ahead]:
         """Estimate what a request of so many tokens finds at each candidate. For a new line, the
         beginning that all prompts share may be warm, and no calls are assumed to follow until lines
-        have ended."""
+        have ended. A line is taken to go on growing as it does now."""
         calls = max(line.requests, 1)
+        grows = line.prompt_tokens and max(tokens - line.prompt_tokens, 0.0)
         knows = self._ended > 0 or calls > 1
         after = self._remaining.after(calls) if knows else {}
         return {
@@ -234,7 +243,7 @@ class Habits:
                 (name in warm and warm[name]) or self._cold[name].value * tokens,
                 line.stored if line.stored is not None else self._stored[name].value,
                 after.get(name, 0.0) if after else 0.0,
-                self._growth.value,
+                grows or self._growth.value,
             )
             for name in candidates
         }

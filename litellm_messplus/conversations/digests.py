@@ -1,8 +1,10 @@
-"""A prompt as a chain of digests: of the whole, and of each beginning that was a prompt before."""
+"""A prompt as a chain of digests: of the whole, and of each beginning that was a prompt before.
+
+Each beginning has two. One is of all of it, the other leaves out the system prompt, in which
+clients put what differs in every request: a date, a time, a number of their own."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from itertools import islice, takewhile
 
@@ -10,6 +12,8 @@ from litellm_messplus.prediction.encoder import Conversation, Turn
 
 DIGEST = 16
 """Bytes: two of a trillion beginnings collide with a probability of 1 in 10^15."""
+SYSTEM = ("system", "developer")
+"""Roles of a system prompt."""
 LOOK_UPS = 64
 """Number of beginnings of a prompt that are looked up, the longest: earlier ones are not found."""
 
@@ -19,9 +23,11 @@ Digest = bytes
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """The part of a prompt that was the prompt of an earlier answer: its number of ``turns`` and
-    ``characters``, up to a turn of the assistant."""
+    ``characters``, up to a turn of the assistant. ``words`` is the digest without the system
+    prompt."""
 
     digest: Digest
+    words: Digest
     turns: int
     characters: int
 
@@ -73,40 +79,37 @@ class Digests:
         return self.of_answer("\n".join(turn.text for turn in own))
 
     def chain(self, scope: Iterable[str], conversation: Conversation) -> Chain:
-        """Hash a prompt and its beginnings: the tools first, then the turns in order."""
-        begun = self._begun((*scope, *conversation.tools))
-        turns = conversation.turns
-        newest = next(_answers(turns), None) if turns[1:] else None
-        if newest is None:
-            return Chain(_beginnings(begun, conversation, [len(turns)])[0], None, tuple)
-        found = _beginnings(begun.copy(), conversation, [newest, len(turns)])
-        return Chain(found[1], found[0], partial(_shorter, begun, conversation))
+        """Hash a prompt and its beginnings: the tools first, then the turns in order.
 
+        What is before the first turn of a user or the assistant is the system prompt. It is hashed
+        by itself, so that the words alone have a digest, and the whole another one."""
+        turns, tools = conversation.turns, conversation.tools
+        lead = [turn.text for turn in takewhile(lambda turn: turn.role in SYSTEM, turns)]
+        begun, system = self._begun((*scope, *tools)), self._begun(lead).digest()
 
-def _beginnings(
-    digest: blake2b, conversation: Conversation, places: Iterable[int]
-) -> list[Beginning]:
-    """Hash the turns after the tools, up to each of the places in turn."""
-    turns, characters = conversation.turns, sum(map(len, conversation.tools))
-    found: list[Beginning] = []
-    done = 0
-    for place in places:
-        parts: list[str] = []
-        for turn in turns[done:place]:
-            text = turn.text
-            length = len(text)
-            parts += (f"{len(turn.role)}:{turn.role}{length}:", text)
-            characters += length
-        digest.update("".join(parts).encode("utf-8", "surrogatepass"))
-        found.append(Beginning(digest.digest(), place, characters))
-        done = place
-    return found
+        def beginnings(places: Sequence[int]) -> list[Beginning]:
+            digest, done, characters = begun.copy(), len(lead), len("".join((*tools, *lead)))
+            found = []
+            for place in places:
+                parts: list[str] = []
+                for turn in turns[done:place]:
+                    text = turn.text
+                    length = len(text)
+                    parts += (f"{len(turn.role)}:{turn.role}{length}:", text)
+                    characters += length
+                digest.update("".join(parts).encode("utf-8", "surrogatepass"))
+                words = digest.digest()
+                whole = blake2b(words + system, digest_size=DIGEST).digest()
+                found.append(Beginning(whole, words, place, characters))
+                done = place
+            return found
 
+        def shorter() -> list[Beginning]:
+            return beginnings([*islice(_answers(turns), 1, LOOK_UPS)][::-1])[::-1]
 
-def _shorter(begun: blake2b, conversation: Conversation) -> list[Beginning]:
-    """Hash the beginnings to look up after the longest, in order of falling length."""
-    places = [*islice(_answers(conversation.turns), 1, LOOK_UPS)]
-    return _beginnings(begun.copy(), conversation, places[::-1])[::-1]
+        newest = [*islice(_answers(turns), 1)]
+        *longest, whole = beginnings([*newest, len(turns)])
+        return Chain(whole, longest[0] if longest else None, shorter)
 
 
 def _answers(turns: Sequence[Turn]) -> Iterator[int]:

@@ -11,7 +11,6 @@ names of its conversation and line, the prefix, and the turn.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 from litellm_messplus.conversations.digests import Digest
 from litellm_messplus.costs.price import Price, Usage
@@ -76,28 +75,24 @@ def shared(warm: Warm, characters: int) -> Warm:
 # Lines, and the data of a request to find its line.
 
 
-class Joined(StrEnum):
-    """The sign by which a prompt was matched to a conversation."""
-
-    NEW = "new"
-    PREFIX = "prefix"
-    ID = "id"
-    SESSION = "session"
-
-
 @dataclass(slots=True, eq=False)
 class Line:
-    """One growing prompt. ``tip`` is the digest of its newest form, ``requests`` counts its forms.
+    """One growing prompt. ``tip`` is the digest of its newest form, ``words`` that without the
+    system prompt, and ``gave`` that of an id in the answer to it, None before it has ended.
+    ``requests`` counts its forms.
     ``candidate`` and ``deployment`` answered last, None before the first answer; ``warm`` holds the
     state of the caches, by deployment. The candidate has served since the request of number
     ``held_from``; ``is_answered`` if the last request was. ``prompt_tokens`` and ``characters`` are
-    those of the newest answered prompt, ``stored`` is the share of its uncached tokens that was
-    written, None if unknown. ``went_up`` if trouble has broken its hold."""
+    those of the newest answered prompt, ``attached`` its number of images and other attachments,
+    ``stored`` the share of its uncached tokens that was written; None if unknown. ``went_up`` if
+    trouble has broken its hold."""
 
     name: str
     conversation: str
     tip: Digest
     used_at: float
+    words: Digest | None = None
+    gave: Digest | None = None
     requests: int = 0
     candidate: str | None = None
     deployment: str | None = None
@@ -106,15 +101,20 @@ class Line:
     is_answered: bool = False
     prompt_tokens: float = 0.0
     characters: int = 0
+    attached: int | None = None
     stored: float | None = None
     went_up: bool = False
 
+    def changed(self, characters: int) -> None:
+        """Note that the next prompt shares the first characters alone."""
+        self.warm = {name: shared(warm, characters) for name, warm in self.warm.items()}
+
     def branched(self, own: "Line", characters: int) -> None:
         """Copy to a line that shares the first characters what holds for both."""
-        own.candidate, own.deployment = self.candidate, self.deployment
-        own.warm = {name: shared(warm, characters) for name, warm in self.warm.items()}
+        own.candidate, own.deployment, own.warm = self.candidate, self.deployment, self.warm
+        own.changed(characters)
         own.prompt_tokens, own.characters = self.prompt_tokens, self.characters
-        own.stored, own.went_up = self.stored, self.went_up
+        own.attached, own.stored, own.went_up = self.attached, self.stored, self.went_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +141,19 @@ class LineRequest:
 @dataclass(frozen=True, slots=True)
 class Place:
     """The place of a request. ``line`` is its own from now on; ``parent`` is the line it branched
-    from, None if it extends the line or is the first. ``prefix`` is the number of ``characters`` of
-    the prompt that were sent before in either. ``is_again`` if all of them were. ``turn`` is its
-    number in the line, from 1. ``has_answers`` if the prompt has turns of the assistant."""
+    from, None if it extends the line or is the first. ``is_again`` if the whole prompt was sent
+    before. ``turn`` is its number in the line, from 1. ``has_answers`` if the prompt has turns of
+    the assistant. ``attached`` is the number of its images and other attachments."""
 
     line: Line
-    joined: Joined
     turn: int
-    prefix: int
     characters: int
     prompt: Digest
     scope: tuple[str, str]
     parent: Line | None = None
     is_again: bool = False
     has_answers: bool = False
+    attached: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,20 @@
 A prompt belongs to the line whose prompt it begins with: the whole prompt of an earlier request of
 the same zoo and key. If such prompts belong to several conversations (many clients may ask the same
 first question), the ids in it, its session, or the earlier answer must decide between them; if they
-do not, it begins a conversation of its own: none is joined falsely. Only a known beginning proves
-that a cache is warm.
+do not, it begins a conversation of its own: none is joined falsely.
+
+A line also goes on where its beginning has changed, if only the system prompt has (a date, a
+client's header), or if the prompt holds what the newest answer called (a client has cleared old
+results). Other caches than those of a line are never taken to be warm.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from litellm_messplus.conversations.digests import Beginning, Chain, Digest, Digests
-from litellm_messplus.conversations.line import Joined, Line, LineRequest, LoggedTurn, Place, Warm
+from litellm_messplus.conversations.line import Line, LineRequest, LoggedTurn, Place, Warm
 
 # The owners of digests, in bounded memory: the oldest are forgotten.
 
@@ -24,59 +28,37 @@ OWNERS = 8
 Owner = TypeVar("Owner")
 
 
-class _Point(Generic[Owner]):
-    """One owner of a digest, the answer that it got there, and the owner before it."""
-
-    __slots__ = ("answer", "before", "owner")
-
-    def __init__(self, owner: Owner, before: "_Point[Owner] | None") -> None:
-        self.owner = owner
-        self.before = before
-        self.answer: Digest | None = None
-
-
 class Points(Generic[Owner]):
-    """The owners of at most ``most`` digests, ``OWNERS`` each; a digest is as new as its newest."""
+    """The owners of at most ``most`` digests, ``OWNERS`` each, with the answer that each got there;
+    the oldest digests are forgotten."""
 
     def __init__(self, most: int = POINTS) -> None:
         self._most = most
-        self._newest: dict[Digest, _Point[Owner]] = {}
+        self._points: dict[Digest, tuple[tuple[Owner, Digest | None], ...]] = {}
         self._order: deque[Digest] = deque()
 
     def add(self, digest: Digest, owner: Owner) -> None:
         """Remember an owner, and forget the oldest digest if there are too many."""
-        before = self._newest.get(digest)
-        if before is not None and before.owner is owner:
+        points = self._points.get(digest, ())
+        if not points:
+            self._order.append(digest)
+        elif points[-1][0] is owner:
             return
-        self._newest[digest] = _Point(owner, before)
-        if before is not None:
-            self._shorten(digest)
-            return
-        self._order.append(digest)
+        self._points[digest] = (*points, (owner, None))[-OWNERS:]
         if len(self._order) > self._most:
-            del self._newest[self._order.popleft()]
+            del self._points[self._order.popleft()]
 
     def answered(self, digest: Digest, owner: Owner, answer: Digest) -> None:
-        """Remember the answer that an owner got there; do nothing if the owner is forgotten."""
-        for point in self._of(digest):
-            if point.owner is owner:
-                point.answer = answer
+        """Remember the answer that an owner got there; do nothing if the digest is forgotten."""
+        if points := self._points.get(digest):
+            self._points[digest] = tuple(
+                [(each, answer if each is owner else got) for each, got in points]
+            )
 
     def owners(self, digest: Digest, answer: Digest | None = None) -> list[Owner]:
         """List the owners, the newest last; if an answer is given, only those that got it."""
-        found = [p.owner for p in self._of(digest) if answer is None or p.answer == answer]
-        return found[::-1]
-
-    def _of(self, digest: Digest) -> Iterator[_Point[Owner]]:
-        point = self._newest.get(digest)
-        while point is not None:
-            yield point
-            point = point.before
-
-    def _shorten(self, digest: Digest) -> None:
-        for place, point in enumerate(self._of(digest), start=1):
-            if place == OWNERS:
-                point.before = None
+        points = self._points.get(digest, ())
+        return [each for each, got in points if answer is None or got == answer]
 
 
 # The lines themselves.
@@ -113,6 +95,7 @@ class Lines:
         self._most = lines
         self._lines: OrderedDict[str, Line] = OrderedDict()
         self._prompts: Points[Line] = Points(points)
+        self._words: Points[Line] = Points(lines)
         self._ids: Points[Line] = Points(points)
         self._sessions: Points[Line] = Points(lines)
 
@@ -120,16 +103,39 @@ class Lines:
         """Find the place of a request, and remember its prompt."""
         self._sweep(now)
         chain = self._digests.chain(request.scope, request.conversation)
-        continued = self._of_continued(request)
         self._look_elsewhere(request, chain.longest, now)
-        found = self._by_prefix(request, chain)
-        if continued is not None:
-            place = _grown(request, chain.whole, continued)
-        elif found is not None:
-            place = self._joined(request, chain.whole, *found, now)
-        else:
-            place = self._apart(request, chain, now)
-        self._keep(place.line, chain.whole.digest, now)
+        whole, own, parent = chain.whole, self._of_continued(request), None
+        line, known = self._by_prefix(request, chain) or (None, whole)
+        attached = request.conversation.images + request.conversation.attachments
+        if own is not None:  # it sends what it adds alone
+            whole = replace(whole, characters=own.characters + whole.characters)
+            attached += own.attached or 0
+        elif line is not None and known is not whole and line.tip == known.digest:
+            own = line
+        elif (own := self._reworded(request, chain)) is None:
+            by_id = self._of_ids(request)
+            if by_id is not None and self._answers(request, by_id):
+                by_id.changed(0 if line is None else known.characters)
+                own = by_id
+            parent = line or by_id
+        if own is None:
+            of = parent or self._of_session(request)
+            name = request.request_id if of is None else of.conversation
+            own = Line(request.request_id, name, whole.digest, now)
+            if line is not None:
+                line.branched(own, known.characters)
+        place = Place(
+            line=own,
+            turn=own.requests + 1,
+            characters=whole.characters,
+            prompt=whole.digest,
+            scope=request.scope,
+            parent=None if own.requests else parent,
+            is_again=line is not None and known is whole,
+            has_answers=line is None and (chain.longest or request.continues) is not None,
+            attached=attached,
+        )
+        self._keep(place.line, whole.digest, now, whole.words)
         if request.session is not None:
             self._sessions.add(self._session(request), place.line)
         return place
@@ -156,8 +162,11 @@ class Lines:
             _keep_warm(place.line, deployment, warm)
         if answer:
             self._prompts.answered(place.prompt, place.line, self._digests.of_answer(answer))
-        for name in ids[-IDS:]:
-            self._ids.add(self._digests.of_text(place.scope, name), place.line)
+        given = [self._digests.of_text(place.scope, name) for name in ids[-IDS:]]
+        for each in given:
+            self._ids.add(each, place.line)
+        if given and place.line.tip == place.prompt:
+            place.line.gave = given[0]
 
     def learn(self, logged: LoggedTurn, now: float) -> None:
         """Learn the state of a line that another worker served; a line that this worker knows as
@@ -165,16 +174,18 @@ class Lines:
         line = self._lines.get(logged.line)
         if line is None:
             line = Line(logged.line, logged.conversation, logged.prompt, now)
-        elif line.requests >= logged.turn:
-            if line.tip == logged.prompt:
-                _learn_warm(line, logged)
+        warm = None if logged.deployment in line.warm else logged.warm
+        if line.requests < logged.turn:
+            line.requests = logged.turn - 1
+            self._keep(line, logged.prompt, now)
+            self.called(line, logged.candidate, logged.deployment)
+            line.is_answered = True
+        elif line.tip != logged.prompt or warm is None:
             return
-        line.requests = logged.turn - 1
-        self._keep(line, logged.prompt, now)
-        self.called(line, logged.candidate, logged.deployment)
-        line.is_answered = True
         line.prompt_tokens, line.characters = logged.prompt_tokens, logged.characters
-        _learn_warm(line, logged)
+        line.attached = None
+        if warm is not None:
+            _keep_warm(line, logged.deployment, warm)
 
     def _look_elsewhere(self, request: LineRequest, longest: Beginning | None, now: float) -> None:
         """Learn who answered just before, if another worker got that request."""
@@ -202,29 +213,50 @@ class Lines:
     def _is_again(self, whole: Beginning, before: Beginning) -> bool:
         """Tell whether only a line that had come as far can be meant: another that ends just before
         may be coming as far for the first time."""
-        owners = self._known(self._prompts.owners(whole.digest))
-        here = {line.conversation for line in owners}
+        here = _conversations(self._known(self._prompts.owners(whole.digest)))
         ends = self._known(self._prompts.owners(before.digest))
-        rivals = {line.conversation for line in ends if line.tip == before.digest}
+        rivals = _conversations(line for line in ends if line.tip == before.digest)
         return bool(here) and rivals <= here
 
     def _one_of(self, request: LineRequest, beginning: Beginning) -> Line | None:
-        """Find the line of this prompt: the newest if all are of one conversation, else that of the
-        conversation that the ids, the session or the answer indicate."""
+        """Find the line of this prompt among those that have sent this beginning."""
         owners = self._known(self._prompts.owners(beginning.digest))
-        if len(_conversations(owners)) > 1:
-            owners = self._owning(request, beginning, owners)
+        return self._only(request, beginning, owners, beginning.digest)
+
+    def _reworded(self, request: LineRequest, chain: Chain) -> Line | None:
+        """Find the line that this prompt goes on from, after another system prompt."""
+        longest = chain.longest
+        if longest is None or self._known(self._prompts.owners(longest.digest)):
+            return None
+        owners = self._known(self._words.owners(longest.words))
+        owners = [line for line in owners if line.words == longest.words]
+        return self._only(request, longest, owners, None)
+
+    def _only(
+        self, request: LineRequest, begun: Beginning, owners: list[Line], prompt: Digest | None
+    ) -> Line | None:
+        """Find the newest if all are of one conversation, else that of which the ids, the session
+        or the answer to that prompt tell. Without the prompt, a first question says too little."""
+        before = request.conversation.turns[: begun.turns]
+        is_weak = prompt is None and all(turn.role != "assistant" for turn in before)
+        if owners and (is_weak or len(_conversations(owners)) > 1):
+            for named in (self._of_ids(request), self._of_session(request)):
+                name = None if named is None else named.conversation
+                same = [line for line in owners if line.conversation == name]
+                if same:
+                    return same[-1]
+            answer = self._digests.of_answer_after(request.conversation, begun)
+            got = self._prompts.owners
+            owners = [line for line in owners if line in got(prompt or line.tip, answer)]
+            # Of those that got this very answer, one that was not continued is continued now.
+            owners = [line for line in owners if line.tip == begun.digest] or owners
         return owners[-1] if len(_conversations(owners)) == 1 else None
 
-    def _owning(self, request: LineRequest, beginning: Beginning, owners: list[Line]) -> list[Line]:
-        for line in (self._of_ids(request), self._of_session(request)):
-            named = [] if line is None else _of(line.conversation, owners)
-            if named:
-                return named
-        answer = self._digests.of_answer_after(request.conversation, beginning)
-        given = self._known(self._prompts.owners(beginning.digest, answer))
-        # Of those that got this very answer, one that has not been continued is continued now.
-        return [line for line in given if line.tip == beginning.digest] or given
+    def _answers(self, request: LineRequest, line: Line) -> bool:
+        """Tell whether a prompt holds what the newest answer of a line called: it goes on from
+        there, though the client has left out or summed up what was before."""
+        held = [self._digests.of_text(request.scope, name) for name in request.ids()[-IDS:]]
+        return line.gave in held
 
     def _of_ids(self, request: LineRequest) -> Line | None:
         """Find the line whose answer gave the newest known id. An id that several conversations
@@ -239,15 +271,15 @@ class Lines:
         """Find the line of the answer that the request continues without repeating the prompt."""
         if request.continues is None:
             return None
-        named = self._digests.of_text(request.scope, request.continues)
-        owners = self._known(self._ids.owners(named))
-        return owners[-1] if owners else None
+        return self._newest(self._ids, self._digests.of_text(request.scope, request.continues))
 
     def _of_session(self, request: LineRequest) -> Line | None:
         if request.session is None:
             return None
-        owners = self._known(self._sessions.owners(self._session(request)))
-        return owners[-1] if owners else None
+        return self._newest(self._sessions, self._session(request))
+
+    def _newest(self, points: Points[Line], digest: Digest) -> Line | None:
+        return next(reversed(self._known(points.owners(digest))), None)
 
     def session_digest(self, named: str) -> str:
         """Return the logged digest of a session that a client named: 32 hexadecimal digits."""
@@ -256,47 +288,12 @@ class Lines:
     def _session(self, request: LineRequest) -> Digest:
         return self._digests.of_text((*request.scope, "session"), request.session or "")
 
-    def _joined(
-        self, request: LineRequest, whole: Beginning, line: Line, known: Beginning, now: float
-    ) -> Place:
-        """Place a request in the line that it extends, or in a new one with the same beginning."""
-        grows = known is not whole and line.tip == known.digest
-        own = line if grows else _new(request, line.conversation, whole, now)
-        if not grows:
-            line.branched(own, known.characters)
-        return Place(
-            line=own,
-            joined=Joined.PREFIX,
-            turn=own.requests + 1,
-            prefix=known.characters,
-            characters=whole.characters,
-            prompt=whole.digest,
-            scope=request.scope,
-            parent=None if grows else line,
-            is_again=known is whole,
-        )
-
-    def _apart(self, request: LineRequest, chain: Chain, now: float) -> Place:
-        """Place a request in a new line without a warm cache, in a known or a new conversation."""
-        by_id = self._of_ids(request)
-        parent, whole = by_id or self._of_session(request), chain.whole
-        joined = Joined.ID if by_id else Joined.SESSION if parent else Joined.NEW
-        name = request.request_id if parent is None else parent.conversation
-        return Place(
-            line=_new(request, name, whole, now),
-            joined=joined,
-            turn=1,
-            prefix=0,
-            characters=whole.characters,
-            prompt=whole.digest,
-            scope=request.scope,
-            parent=by_id,
-            has_answers=chain.longest is not None or request.continues is not None,
-        )
-
-    def _keep(self, line: Line, prompt: Digest, now: float) -> None:
+    def _keep(self, line: Line, prompt: Digest, now: float, words: Digest | None = None) -> None:
         line.tip, line.used_at, line.is_answered = prompt, now, False
+        line.words, line.gave = words, None
         line.requests += 1
+        if words is not None:
+            self._words.add(words, line)
         self._lines[line.name] = line
         self._lines.move_to_end(line.name)
         self._prompts.add(prompt, line)
@@ -319,27 +316,6 @@ class Lines:
         return [line for line in owners if self._lines.get(line.name) is line]
 
 
-def _grown(request: LineRequest, added: Beginning, line: Line) -> Place:
-    """Place a request that sends only its addition to a line."""
-    return Place(
-        line=line,
-        joined=Joined.ID,
-        turn=line.requests + 1,
-        prefix=line.characters,
-        characters=line.characters + added.characters,
-        prompt=added.digest,
-        scope=request.scope,
-    )
-
-
-def _learn_warm(line: Line, logged: LoggedTurn) -> None:
-    """Learn the state of the cache if it is reported, and this worker does not know it better."""
-    if logged.warm is None or logged.deployment in line.warm:
-        return
-    line.prompt_tokens, line.characters = logged.prompt_tokens, logged.characters
-    _keep_warm(line, logged.deployment, logged.warm)
-
-
 def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:
     """Record a deployment's cache as the newest, and drop the oldest beyond ``WARM``."""
     line.warm.pop(deployment, None)
@@ -348,13 +324,5 @@ def _keep_warm(line: Line, deployment: str, warm: Warm) -> None:
         del line.warm[next(iter(line.warm))]
 
 
-def _new(request: LineRequest, conversation: str, whole: Beginning, now: float) -> Line:
-    return Line(request.request_id, conversation, whole.digest, now)
-
-
 def _conversations(lines: Iterable[Line]) -> set[str]:
     return {line.conversation for line in lines}
-
-
-def _of(conversation: str, lines: Iterable[Line]) -> list[Line]:
-    return [line for line in lines if line.conversation == conversation]

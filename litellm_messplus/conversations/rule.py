@@ -90,21 +90,8 @@ class LinePlace:
         size=16,
         default=None,
     )
-
-
-@record
-class CountedAs:
-    """The count of a request, where the promise counts conversations."""
-
-    counted_with: str | None = public(
-        "The first request of its conversation, if the promise counts conversations: that one "
-        "counts for it, and has the verdict. NULL if the request counts itself.",
-        size=64,
-        default=None,
-    )
     session: str | None = column(
-        "Keyed digest of the session that the client named, if the promise counts conversations; "
-        "NULL if it named none.",
+        "Keyed digest of the session that the client named; NULL if it named none.",
         size=32,
         default=None,
     )

@@ -1,11 +1,10 @@
-"""The price of a call in the zoo's unit, and LiteLLM's names of prices."""
+"""The price of a call in the zoo's unit."""
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ class Usage:
     hour_tokens: int = 0
 
 
-# Conversion of joules to dollars and to CO2e.
+# Conversion of joules to dollars.
 
 JOULES_PER_KWH = 3_600_000.0
 
@@ -37,11 +36,6 @@ JOULES_PER_KWH = 3_600_000.0
 def dollars_per_joule(price_per_kwh: float) -> float:
     """Convert a price of electricity from USD per kWh."""
     return price_per_kwh / JOULES_PER_KWH
-
-
-def grams_per_joule(carbon_per_kwh: float) -> float:
-    """Convert the CO2e emissions of electricity from grams per kWh."""
-    return carbon_per_kwh / JOULES_PER_KWH
 
 
 Amount = TypeVar("Amount", float, NDArray[np.float64])
@@ -61,21 +55,17 @@ class Price:
 
     Zero is a price; an unknown price is not a Price. ``cached_discount`` is how much less a prompt
     token costs that the endpoint read from its cache, ``written_surcharge`` how much more one that
-    it wrote there, and ``hour_surcharge`` one that it is to keep there for an hour;
-    ``reasoning_surcharge`` is how much more a completion token costs that was spent on reasoning.
-    Surcharges may be negative. A prompt shorter than ``cached_from`` tokens is not cached. Longer
-    prompts may cost more: the last of the ``tiers``, shortest first, whose length the prompt
-    exceeds prices the whole call.
+    it wrote there, which may be negative. A prompt shorter than ``cached_from`` tokens is not
+    cached. Longer prompts may cost more: the last of the ``tiers``, shortest first, whose length
+    the prompt exceeds prices the whole call.
     """
 
     prompt: float = 0.0
     completion: float = 0.0
     cached_discount: float = 0.0
-    reasoning_surcharge: float = 0.0
     request: float = 0.0
     second: float = 0.0
     written_surcharge: float = 0.0
-    hour_surcharge: float = 0.0
     cached_from: float = 0.0
     tiers: tuple["Tier", ...] = ()
 
@@ -86,12 +76,10 @@ class Price:
         *,
         cached_tokens: float = 0.0,
         written_tokens: float = 0.0,
-        hour_tokens: float = 0.0,
-        reasoning_tokens: float = 0.0,
         seconds: Amount | float = 0.0,
     ) -> Amount:
-        """Compute the cost of a call, or of each of many; cached, written and reasoning tokens are
-        included in the other counts, not added to them."""
+        """Compute the cost of a call, or of each of many; cached and written tokens are included in
+        the prompt's, not added to them."""
         if self.tiers and isinstance(prompt_tokens, np.ndarray):
             many: Amount = self._of_many(prompt_tokens, completion_tokens, seconds)
             return many
@@ -104,9 +92,7 @@ class Price:
             + price.prompt * prompt_tokens
             + price.completion * completion_tokens
             - price.cached_discount * cached_tokens
-            + price.written_surcharge * (written_tokens - hour_tokens)
-            + price.hour_surcharge * hour_tokens
-            + price.reasoning_surcharge * reasoning_tokens
+            + price.written_surcharge * written_tokens
             + price.second * seconds
         )
 
@@ -125,8 +111,6 @@ class Price:
             float(usage.completion_tokens),
             cached_tokens=usage.cached_tokens,
             written_tokens=usage.written_tokens,
-            hour_tokens=usage.hour_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
             seconds=seconds,
         )
 
@@ -148,8 +132,6 @@ class Price:
             self.completion,
             self.prompt - self.cached_discount,
             self.prompt + self.written_surcharge,
-            self.prompt + self.hour_surcharge,
-            self.completion + self.reasoning_surcharge,
             self.request,
             self.second,
             *(tier.price.lowest() for tier in self.tiers),
@@ -200,112 +182,3 @@ def _average(prices: Sequence[Price]) -> Price:
     return Price(
         **{name: sum(getattr(price, name) for price in prices) / len(prices) for name in RATES}
     )
-
-
-# LiteLLM's names of prices, as its price map and an operator's configuration spell them.
-
-PROMPT, COMPLETION = "input_cost_per_token", "output_cost_per_token"
-CACHED, REASONING = "cache_read_input_token_cost", "output_cost_per_reasoning_token"
-ABOVE_200K = "{}_above_200k_tokens"
-WRITTEN, HOUR = "cache_creation_input_token_cost", "cache_creation_input_token_cost_above_1hr"
-SECOND = ("cost_per_second", "input_cost_per_second", "output_cost_per_second")
-TIERS = "tiered_pricing"
-CACHED_FROM = "prompt_cache_min_tokens"
-STATED = (PROMPT, COMPLETION, *SECOND, TIERS)
-"""Keys of which any one makes a price; that of a cached or a reasoning token alone does not."""
-ABOVE = re.compile(
-    rf"(?P<name>{PROMPT}|{COMPLETION}|{CACHED}|{WRITTEN}|{HOUR})"
-    r"_above_(?P<tokens>\d+)(?P<thousand>k?)_tokens"
-)
-"""The key of a token's price in a prompt above a length."""
-
-
-def states_a_price(rates: Mapping[str, Any]) -> bool:
-    """Tell whether a price is stated. Zero is a price; a key that is missing or None is not."""
-    return any(rates.get(name) is not None for name in STATED)
-
-
-def price_of_rates(rates: Mapping[str, Any], *, is_inclusive: bool = False) -> Price | None:
-    """Read the price in USD, by LiteLLM's rules of charging; None if no price is stated.
-
-    Rates that are not stated are zero, except that cached and written tokens cost as much as other
-    prompt tokens, those kept for an hour as much as other written ones, and reasoning tokens as
-    much as other completion tokens. Seconds count only if tokens cost nothing.
-    ``is_inclusive``: a prompt exactly as long as a tier's limit is above it. Raises TypeError or
-    ValueError for a price that is not a number.
-    """
-    if not states_a_price(rates):
-        return None
-    if rates.get(TIERS):
-        prices = _by_range(rates)
-    else:
-        prices = [(above, _flat(found)) for above, found in _by_threshold(rates)]
-    (_, first), *others = prices
-    tiers = (
-        Tier(math.nextafter(above, 0.0) if is_inclusive else above, price)
-        for above, price in others
-    )
-    return replace(first, tiers=tuple(tiers), cached_from=_rate(rates, CACHED_FROM) or 0.0)
-
-
-def _by_threshold(rates: Mapping[str, Any]) -> list[tuple[float, Mapping[str, Any]]]:
-    """List the rates by length: each tier states some, and keeps the others of shorter ones."""
-    stated: dict[float, dict[str, Any]] = {}
-    for key, value in rates.items():
-        found = ABOVE.fullmatch(key)
-        if found is not None and value is not None:
-            above = float(found["tokens"]) * (1000 if found["thousand"] else 1)
-            stated.setdefault(above, {})[found["name"]] = value
-    tiers: list[tuple[float, Mapping[str, Any]]] = [(0.0, rates)]
-    for above in sorted(stated):
-        tiers.append((above, {**tiers[-1][1], **stated[above]}))
-    return tiers
-
-
-def _by_range(rates: Mapping[str, Any]) -> list[tuple[float, Price]]:
-    """Read tiers, each pricing a whole call: only the completion's price may stand outside."""
-    tiers = [tier for tier in rates[TIERS] if len(tier.get("range") or ()) == 2] or rates[TIERS][:1]
-    own = {COMPLETION: rates.get(COMPLETION)}
-    priced = ((_lower_limit(tier), _flat({**own, **tier})) for tier in tiers)
-    return sorted(priced, key=lambda each: each[0])
-
-
-def _lower_limit(tier: Mapping[str, Any]) -> float:
-    return float((tier.get("range") or (0.0,))[0])
-
-
-def _flat(rates: Mapping[str, Any]) -> Price:
-    """Read the price, ignoring the prompt's length."""
-    prompt, completion = _rate(rates, PROMPT) or 0.0, _rate(rates, COMPLETION) or 0.0
-    if not prompt and not completion:
-        seconds = (_rate(rates, name) for name in SECOND)
-        return Price(second=next((rate for rate in seconds if rate is not None), 0.0))
-    cached = _rate(rates, CACHED, prompt)
-    written = _rate(rates, WRITTEN, prompt)
-    return Price(
-        prompt,
-        completion,
-        cached_discount=prompt - cached,
-        reasoning_surcharge=_rate(rates, REASONING, completion) - completion,
-        written_surcharge=written - prompt,
-        hour_surcharge=_rate(rates, HOUR, written) - prompt,
-    )
-
-
-@overload
-def _rate(rates: Mapping[str, Any], name: str) -> float | None: ...
-@overload
-def _rate(rates: Mapping[str, Any], name: str, missing: float) -> float: ...
-def _rate(rates: Mapping[str, Any], name: str, missing: float | None = None) -> float | None:
-    found = rates.get(name)
-    return missing if found is None else number(found)
-
-
-def number(given: Any) -> float:
-    """Read a price. YAML reads `3e-7` as text, so numeric text is accepted; `true` is not.
-
-    Raises TypeError or ValueError for anything that is not a number.
-    """
-    if isinstance(given, bool):
-        raise TypeError(f"{given} is no number")
-    return float(given)

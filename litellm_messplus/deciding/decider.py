@@ -3,53 +3,36 @@
 The proxy and the replay both drive this class, so that a replay shows what production does.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
-from hashlib import sha256
-from typing import Any
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import TokenEstimator
-from litellm_messplus.deciding.expectations import Expectations, limits_of, use_of
+from litellm_messplus.deciding.expectations import Expectations
 from litellm_messplus.deciding.question import (
-    ALONE,
-    BASIS,
-    FACTORS,
-    GOES_ON,
-    LABELLED,
-    LEFT,
-    USUAL_PARTS,
     Choice,
     Labelled,
     Question,
     Reading,
 )
 from litellm_messplus.prediction.answer import AnswerSurface
-from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.prediction.encoder import EncoderFacts
 from litellm_messplus.prediction.predictor import Seen
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.routing.decision import Decision, Situation, aim, raised
 from litellm_messplus.routing.held import alone, held, upwards, without_trials
-from litellm_messplus.routing.limits import Limits
-from litellm_messplus.routing.plan import Outlook
 from litellm_messplus.routing.second_answer import CHECKED_SHARE, second
 from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.draws import uniform
-from litellm_messplus.runtime.loading import version
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
-from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
     Entry,
-    LimitedUse,
     Settled,
-    Taught,
 )
 from litellm_messplus.state.policy import build_policy
 from litellm_messplus.state.published import View, load_view
@@ -58,14 +41,13 @@ from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
 
 class Engine:
-    """The decisions of one zoo. ``state`` is exactly the fold of the log up to the position
-    ``as_of``. Requests decided since are numbered, and count as in flight with their expected
+    """The decisions of one zoo. ``state`` is exactly the fold of the log up to some position.
+    Requests decided since are numbered, and count as in flight with their expected
     shortfall; ``newest`` is each level's last decision. If ``deciders`` workers decide by states of
     the same log, each takes the others to have as many requests in flight as itself.
 
-    ``price_factors`` is set from outside if prices are measured: the factor on a candidate's price,
-    by default 1. So is ``usual_parts``: the cost of its calls as a part of that without a prompt
-    cache. Neither is part of the fold, nor are the prices of ``reprice``. ``zoo`` has the
+    ``usual_parts`` is set from outside: the cost of a candidate's calls as a part of that without a
+    prompt cache. It is not part of the fold, nor are the prices of ``reprice``. ``zoo`` has the
     candidates that are logged so far. An engine that never ``decides`` only folds.
     """
 
@@ -79,30 +61,27 @@ class Engine:
         self._seed = seed
         self.deciders = 1
         self.newest: dict[str, Decision] = {}
-        self.price_factors: dict[str, float] = {}
         self.usual_parts: dict[str, float] = {}
         self._unfolded: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        self._unfolded_use: defaultdict[str, dict[str, LimitedUse]] = defaultdict(dict)
-        self.resume(self.empty_state(), 0)
+        self.resume(self.empty_state())
 
-    def resume(self, state: ZooState, as_of: int) -> None:
-        """Replace the state by the fold of the log up to ``as_of``, and continue from it."""
-        self.state, self.as_of = state, as_of
+    def resume(self, state: ZooState) -> None:
+        """Replace the state, and continue from it."""
+        self.state = state
         self._see_zoo()
 
-    def see(self, view: View, as_of: int, deciders: int) -> None:
-        """Decide from a published state from now on, which is the fold of the log up to ``as_of``,
-        as one of so many ``deciders``."""
+    def see(self, view: View, deciders: int) -> None:
+        """Decide from a published state from now on, as one of so many ``deciders``."""
         version = self.state.use.version
         is_same_zoo = view.plain["catalog"] == self.state.catalog.plain()
         load_view(self.state, view)
-        self.as_of, self.deciders = as_of, deciders
+        self.deciders = deciders
         if is_same_zoo:
             self.expectations.calls_changed()
         else:
             self._see_zoo()
         if self.state.use.version != version:
-            self.expectations.prompts_changed(self._usual_factors())
+            self.expectations.prompts_changed(self.usual_parts)
 
     def reprice(self, prices: Mapping[str, Price]) -> None:
         """Decide by these prices from now on, for the candidates that have one."""
@@ -129,17 +108,10 @@ class Engine:
             encoder.name, rule, policy, estimators, lengths, ExpectedUse.none_yet(models)
         )
 
-    def decide(
-        self,
-        question: Question,
-        labelled: Labelled | None = None,
-        situation: Situation | None = None,
-    ) -> Choice:
+    def decide(self, question: Question, labelled: Labelled | None = None) -> Choice:
         """Decide, and number the request: it counts in ``t`` from now on. ``labelled`` is called
-        once, before the policy. A ``situation`` is given if it is known, from the log."""
-        level, situation = question.level, situation or self.situation(question)
-        if question.counted_with is not None:  # trials take whole conversations
-            situation, labelled = without_trials(situation), None
+        once, before the policy."""
+        level, situation = question.level, self.situation(question)
         if labelled is not None:
             situation = replace(situation, is_labelled=labelled(situation))
         if question.is_alone:
@@ -147,62 +119,33 @@ class Engine:
             return self._numbered(question, situation, untried)
         return self._numbered(question, situation, self.state.policy.decide(level, situation))
 
-    def hold(
-        self, question: Question, candidate: str, situation: Situation | None = None
-    ) -> Choice:
+    def hold(self, question: Question, candidate: str) -> Choice:
         """Keep a candidate without a decision. The request is numbered as any other.
 
         Raises KeyError for a candidate that cannot take the request.
         """
-        situation = situation or self.situation(question)
+        situation = self.situation(question)
         return self._numbered(
             question, situation, held(self._untried(question, situation), situation, candidate)
         )
 
-    def go_up(
-        self, question: Question, candidate: str, situation: Situation | None = None
-    ) -> Choice | None:
+    def go_up(self, question: Question, candidate: str) -> Choice | None:
         """Go up from a candidate that made no progress; None, without a number, if none is better.
         Raises the errors of ``hold``."""
-        situation = situation or self.situation(question)
+        situation = self.situation(question)
         better = upwards(self._untried(question, situation), situation, candidate)
-        return None if better is None else self._numbered(question, situation, better, candidate)
+        return None if better is None else self._numbered(question, situation, better)
 
     def _untried(self, question: Question, situation: Situation) -> Decision:
         """Return the policy's decision without exploration or trials."""
         return self.state.policy.decide(question.level, without_trials(situation))
 
-    def _numbered(
-        self,
-        question: Question,
-        situation: Situation,
-        decision: Decision,
-        left: str | None = None,
-    ) -> Choice:
+    def _numbered(self, question: Question, situation: Situation, decision: Decision) -> Choice:
         level = question.level.name
         expected_shortfall = situation.alpha - decision.expected_satisfaction
-        is_turn = question.counted_with is not None
-        self._unfolded[level][question.request_id] = 0.0 if is_turn else expected_shortfall
-        use = use_of(situation, decision)
-        if use is not None:
-            self._unfolded_use[level][question.request_id] = use
+        self._unfolded[level][question.request_id] = expected_shortfall
         self.newest[level] = decision
-        return Choice(situation, decision, self.as_of, self._inputs(question, situation, left))
-
-    def _inputs(self, question: Question, situation: Situation, left: str | None) -> dict[str, Any]:
-        """Return what a decision depends on in addition to the state and what is logged anyway:
-        the digest of what is configured, and what differs from the usual. ``left`` is the candidate
-        that the request went up from."""
-        found = {
-            BASIS: self.basis,
-            ALONE: question.is_alone or None,
-            GOES_ON: question.may_go_on or None,
-            LABELLED: situation.is_labelled,
-            LEFT: left,
-            FACTORS: dict(self.price_factors) or None,
-            USUAL_PARTS: dict(self.usual_parts) or None,
-        }
-        return {name: each for name, each in found.items() if each is not None}
+        return Choice(situation, decision)
 
     def checks_replaced(self, request_id: str) -> bool:
         """Tell whether a label is to be found for an answer that was replaced: its user's verdict
@@ -225,7 +168,6 @@ class Engine:
             question.prompt,
             prompt_tokens,
             question.most_completion_tokens,
-            self.price_factors,
             question.ahead,
             self.usual_parts,
         )
@@ -233,8 +175,6 @@ class Engine:
         usual = tuple([name for name in question.candidates if name not in fresh])
         reads = question.may_go_on and self.zoo.settings.second_answer is SecondAnswer.AUTO
         spread = self.state.policy.spread(usual) if reads else None
-        in_flight = [*self._unfolded_use[level.name].values()] * self.deciders
-        limits = limits_of(level, self.state, estimates, in_flight, question.at)
         return Situation(
             t=t,
             alpha=aimed,
@@ -244,19 +184,11 @@ class Engine:
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, request_id),
             choice_draw=uniform(self._seed, f"{stream}/choice", request_id),
-            outlook=self.outlook(usual, limits, spread),
+            outlook=self.expectations.outlook(usual, self.usual_parts, spread),
             spread=spread,
             is_forced=question.is_forced,
             newcomers=tuple([each for each in estimates if each.candidate in fresh]),
-            counted=self._counted(question),
-            limits=limits,
         )
-
-    def outlook(
-        self, candidates: tuple[str, ...], limits: Limits | None, spread: Spread | None = None
-    ) -> Outlook | None:
-        """Return the outlook on the recent prompts for these candidates, at the current prices."""
-        return self.expectations.outlook(candidates, self._usual_factors(), limits, spread)
 
     def reads(self, question: Question, choice: Choice, answer: AnswerSurface) -> Reading:
         """Read the answer of the chosen candidate, and decide whether another one is called."""
@@ -274,13 +206,6 @@ class Engine:
             return Reading(prompt, shown)
         return Reading(prompt, shown, names[then.place], then.chance)
 
-    def _counted(self, question: Question) -> int | None:
-        """Return the number of the request's conversation; None if the promise counts requests."""
-        if not self.zoo.settings.counts_conversations:
-            return None
-        begins = question.counted_with is None
-        return max(self.state.counted(question.level.name) + begins, 1)
-
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
         """Return the candidates on trial; none if no other candidate could serve."""
         fresh = self.state.policy.newcomers(alpha, candidates)
@@ -290,8 +215,6 @@ class Engine:
         """Stop counting a request as in flight: it is in the log, or never will be."""
         for unfolded in self._unfolded.values():
             unfolded.pop(request_id, None)
-        for use in self._unfolded_use.values():
-            use.pop(request_id, None)
 
     def expect_nothing(self, request_id: str) -> None:
         """Keep the number of a request, but expect nothing of its decision: another model serves
@@ -299,31 +222,19 @@ class Engine:
         for unfolded in self._unfolded.values():
             if request_id in unfolded:
                 unfolded[request_id] = 0.0
-        for use in self._unfolded_use.values():
-            use.pop(request_id, None)
 
     def apply(self, entry: Entry) -> None:
         """Fold one entry of the log in."""
-        self.as_of = entry.position
         if isinstance(entry, Decided):
             self.forget(entry.request_id)
         version = self.state.use.version
         self.state.apply(entry)
-        if isinstance(entry, Settled | Taught) and self._decides:
+        if isinstance(entry, Settled) and self._decides:
             self.expectations.calls_changed()
         if isinstance(entry, CandidateChanged) or self._is_unsettled:
             self._see_zoo()
         if self.state.use.version != version and self._decides:  # not while a request waits for it
-            self.expectations.prompts_changed(self._usual_factors())
-
-    def _usual_factors(self) -> Mapping[str, float]:
-        """Return the factors on the price of an average call, by candidate."""
-        if not self.usual_parts:
-            return self.price_factors
-        return {
-            name: self.price_factors.get(name, 1.0) * self.usual_parts.get(name, 1.0)
-            for name in self.zoo.candidates
-        }
+            self.expectations.prompts_changed(self.usual_parts)
 
     @property
     def _is_unsettled(self) -> bool:
@@ -338,34 +249,13 @@ class Engine:
             {name: prices[name] for name in known}, catalog.absent, catalog.anchor
         )
         self.expectations = Expectations(self.zoo, self.state)
-        self.basis = self._digest()
-
-    def _digest(self) -> str:
-        """Return 16 hexadecimal digits of what decisions depend on outside the log: this version,
-        the settings, the seed and the prices."""
-        settings = self.zoo.settings
-        parts = [
-            version(),
-            self._seed,
-            *snapshot.settings_of(self.zoo, self.encoder.name).values(),
-            settings.largest,
-            settings.label_noise,
-            settings.counts_conversations,
-            settings.second_answer,
-            [level.model_dump() for level in self.zoo.levels.values()],
-            [[name, plain_price(price)] for name, price in self.zoo.prices.items()],
-        ]
-        return sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     def _aim(self, level: ServiceLevel) -> float:
         answered = self.state.policy.answered_requests(level.name)
-        return aim(
-            level.alpha,
-            label_noise=self.zoo.settings.label_noise,
-            raised=0.0
-            if level.confidence is None
-            else raised(level.alpha, answered, self.state.counted(level.name), level.confidence),
-        )
+        if level.confidence is None:
+            return level.alpha
+        requests = self.state.requests[level.name]
+        return aim(level.alpha, raised(level.alpha, answered, requests, level.confidence))
 
 
 def fingerprints(engines: Mapping[str, Engine]) -> dict[str, str]:

@@ -1,7 +1,5 @@
-"""Common parts of encoders from files: a name for their weights, the text that they read, and the
-cores that they may use."""
+"""Common parts of encoders from files: a name for their weights, and the text that they read."""
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -66,16 +64,3 @@ MAX_TOKENS = 256
 """Largest length in the paper's appendix."""
 OF_256_TOKENS = Window(characters=4 * MAX_TOKENS, head=MAX_TOKENS)
 """About 256 tokens of English, four characters each; of denser text the tokenizer keeps the end."""
-
-
-# The cores that an encoder may use.
-
-
-def cores_for_encoding() -> int:
-    """Count the cores for encoding: all but one, which the event loop keeps.
-
-    torch's threads wait for each other at every layer: on both of two cores with other work, a text
-    took a tiny encoder 1,100 ms, and 2 to 15 ms on one core alone.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) - 1)

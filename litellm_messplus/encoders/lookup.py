@@ -1,8 +1,6 @@
 """Loading the encoder of the setting `encoder`, with a test run before anything is served."""
 
 from collections.abc import Sequence
-from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
 
@@ -37,53 +35,18 @@ KEY = "messplus.encoder"
 _MEMBERS = ("name", "dimension", "is_fast", "read", "encode")
 
 
-class Kind(StrEnum):
-    """The kinds of encoder that a setting may name."""
-
-    EMBEDDED = "hashed-ngrams"
-    NONE = NoEncoder.name
-    STATIC = "static"
-    ONNX = "onnx"
-    THIRD_PARTY = "package.module:attribute"
-    TRANSFORMER = "a name on Hugging Face, or a folder"
+FORMER = ("onnx", "static")
+"""Kinds that there are no more, as in `onnx:FOLDER`."""
 
 
 def load_encoder(setting: str) -> Encoder:
-    """Load the encoder that a setting names: `hashed-ngrams`, `none`, `static:FOLDER`,
-    `onnx:FOLDER`, `package.module:attribute`, else a name on Hugging Face or a local folder.
+    """Load the encoder that a setting names: `hashed-ngrams`, `none`, `package.module:attribute`,
+    else a name on Hugging Face or a local folder. A test run with a short text warms it up.
 
     Raises ConfigurationError when packages or weights are missing, or when the encoder does not
     keep to the protocol.
     """
-    return tried(setting, build_encoder(setting))
-
-
-def kind_of(setting: str) -> Kind:
-    """Return the kind that a setting names, without imports."""
-    kind, _, rest = setting.partition(":")
-    if setting in (Kind.EMBEDDED, Kind.NONE):
-        return Kind(setting)
-    if kind in (Kind.STATIC, Kind.ONNX) and rest:
-        return Kind(kind)
-    return Kind.THIRD_PARTY if DOTTED_PATH.fullmatch(setting) else Kind.TRANSFORMER
-
-
-def build_encoder(setting: str) -> Encoder:
-    """Build an encoder as `load_encoder` does, without the test run."""
-    kind = kind_of(setting)
-    if kind is Kind.EMBEDDED:
-        return HashedNgrams()
-    if kind is Kind.NONE:
-        return NoEncoder()
-    if kind is Kind.THIRD_PARTY:
-        encoder: Encoder = load_part(KEY, setting, "an encoder", _MEMBERS)
-        return encoder
-    return _from_files(kind, setting)
-
-
-def tried(setting: str, encoder: Encoder) -> Encoder:
-    """Return the encoder after a test run with a short text, which also warms it up for the first
-    request. Raises ConfigurationError."""
+    encoder = _built(setting)
     try:
         rows = encoder.encode(["Does this encoder work?"])
     except Exception as error:  # of any library, or of third-party code
@@ -94,24 +57,23 @@ def tried(setting: str, encoder: Encoder) -> Encoder:
     return encoder
 
 
-def _from_files(kind: Kind, setting: str) -> Encoder:
-    """Build an encoder from files, with packages of an extra. Raises ConfigurationError."""
-    folder = Path(setting.partition(":")[2])
+def _built(setting: str) -> Encoder:
+    if setting == "hashed-ngrams":
+        return HashedNgrams()
+    if setting == NoEncoder.name:
+        return NoEncoder()
+    if setting.partition(":")[0] in FORMER:
+        own = "`package.module:attribute`: an encoder of your own that loads it"
+        raise ConfigurationError(KEY, setting, f"{own} (docs/encoders.md)")
+    if DOTTED_PATH.fullmatch(setting):
+        encoder: Encoder = load_part(KEY, setting, "an encoder", _MEMBERS)
+        return encoder
     try:
-        if kind is Kind.STATIC:
-            from litellm_messplus.encoders.static import StaticEncoder
-
-            return StaticEncoder(folder)
-        if kind is Kind.ONNX:
-            from litellm_messplus.encoders.onnx import OnnxEncoder
-
-            return OnnxEncoder(folder)
         from litellm_messplus.encoders.transformer import TransformerEncoder
 
         return TransformerEncoder(setting)
     except ImportError as missing:
-        extra = "transformers" if kind is Kind.TRANSFORMER else kind.value
-        install = f"pip install 'litellm-messplus[{extra}]'"
+        install = "pip install 'litellm-messplus[transformers]'"
         raise ConfigurationError(
             KEY, setting, f"this once its packages are installed: {install} ({missing})"
         ) from missing

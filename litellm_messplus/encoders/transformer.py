@@ -13,12 +13,7 @@ import torch
 from huggingface_hub import snapshot_download
 from transformers import AutoModel, AutoTokenizer
 
-from litellm_messplus.encoders.bounds import (
-    MAX_TOKENS,
-    OF_256_TOKENS,
-    cores_for_encoding,
-    fingerprint,
-)
+from litellm_messplus.encoders.bounds import MAX_TOKENS, OF_256_TOKENS, fingerprint
 from litellm_messplus.prediction.encoder import FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
@@ -41,7 +36,7 @@ class TransformerEncoder:
 
     def __init__(self, source: str) -> None:
         folder = _folder(source)
-        torch.set_num_threads(min(torch.get_num_threads(), cores_for_encoding()))
+        torch.set_num_threads(1)  # the event loop needs a core too
         self._tokenizer, model = _load(source, folder)
         model.config.reference_compile = False  # transformers 4: no compilation during a request
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -75,8 +75,8 @@ def reading(seconds: float, joules: Mapping[str, float]) -> Reading:
             f"{', '.join(silent) or 'no sensor'} counted 0 J in {seconds:.3g} s, which is not "
             "measured: the device may not support it, or this user may not read it (`python -m "
             "zeus.show_env` on the GPU host shows). Name devices that can be read with --gpu, or "
-            "start zeusd on the host, as root, and give --zeusd HOST:PORT; a window must last "
-            "longer than the counters take to move, which --seconds sets"
+            "run this as root; a window must last longer than the counters take to move, which "
+            "--seconds sets"
         )
     backwards = [counted for counted in joules.values() if counted < 0]
     return Reading(seconds, sum(backwards or joules.values()))

@@ -18,9 +18,8 @@ class Row(NamedTuple):
     """A row, or a column, for people: its title, and the template of its cell (`:form` is that form
     of the figure itself).
 
-    Where the figure is None, ``unknown`` stands for the template, if it is given; ``more`` is a
-    figure and a template that follows where that figure is not zero. ``place`` sorts rows that do
-    not stand in the order of the metrics.
+    Where it is None, ``unknown`` stands for the template, if given; ``more`` is a figure, and a
+    template that follows where that is not zero. ``place`` sorts rows out of the metrics' order.
     """
 
     title: str
@@ -154,29 +153,6 @@ LEVEL = (
         "The mean cost of the calls that served; those that no user saw are left out.",
         "before_cost_per_request",
     ),
-    Shown("limits", "[The limits besides alpha](#limits); `null` for a level without."),
-    Shown("limits.binding", "Binding lately: `budget` or `latency`; `null`: alpha alone."),
-    Shown("limits.latency.seconds", "The limit, and the share of requests that may take longer."),
-    Shown("limits.latency.allowed_share"),
-    Shown("limits.latency.ended", "Timed requests of the last window; those late, their share."),
-    Shown("limits.latency.late"),
-    Shown("limits.latency.late_share", gauge="late_share"),
-    Shown("limits.latency.low", "Its 95 % Wilson interval."),
-    Shown("limits.latency.high"),
-    Shown(
-        "limits.latency.late_owed", "Virtual queue of late requests, and what one fewer may cost."
-    ),
-    Shown("limits.latency.late_price"),
-    Shown(
-        "limits.budget.per_day",
-        "The budget, what today (UTC) cost, and how much of it is allowed by now.",
-        "budget",
-    ),
-    Shown("limits.budget.spent", gauge="budget_spent"),
-    Shown("limits.budget.allowed"),
-    Shown(
-        "limits.budget.strain", "Factor by which the budget raises cost's weight.", "budget_strain"
-    ),
 )
 """The figures of a promise."""
 
@@ -203,9 +179,10 @@ WINDOW = (
     Shown("answers.failed_deadline", gauge="failed_deadline"),
     Shown("answers.failed_client_gone", gauge="failed_client_gone"),
     Shown("answers.failed_refused", gauge="failed_refused"),
+    Shown("answers.failed_unknown", gauge="failed_unknown"),
     Shown(
         "satisfaction.requests",
-        "What the promise counts (see `unit`), those with a verdict, and their share.",
+        "Requests, those with a verdict, and their share.",
     ),
     Shown("satisfaction.judged", gauge="judged"),
     Shown(
@@ -217,7 +194,6 @@ WINDOW = (
     Shown("labels.labelled", "Requests with any label, whether it counts or not."),
     Shown("labels.labelled_share", gauge="labelled_share", row=Row("with any label", ":percent")),
     Shown("labels.sources", "The sources, the strongest kind first."),
-    Shown("satisfaction.unit", "What `requests` counts: `requests`, or `conversations`."),
     Shown("satisfaction.effective", "How many verdicts of equal weight are as much evidence."),
     Shown(
         "satisfaction.promised",
@@ -277,8 +253,8 @@ WINDOW = (
     Shown("exploration.cost_share", gauge="exploration_cost_share"),
     Shown(
         "savings",
-        "How much less answered requests cost than the largest alone, by its measured cost, else "
-        "as estimated before the call; calls that no user saw and judging are subtracted.",
+        "How much less answered requests cost than the largest alone, by its own cost, else its "
+        "price of the tokens that were used; calls that no user saw and judging are subtracted.",
     ),
     Shown(
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
@@ -310,17 +286,11 @@ WINDOW = (
         Row("the call", _of_all_time("call")),
     ),
     Shown("overhead.call_share"),
-    Shown(
-        "overhead.predicting_joules",
-        "The energy of reading the prompt, above idle; `null` where it is not measured.",
-        "predicting_joules",
-        Row("joules of predicting", ":figure joule a request", unknown="not measured"),
-    ),
 )
 """The figures of a window: of all requests of a promise, and of its newest ones."""
 
 SOURCE = (
-    Shown("kind", "`feedback`, `judge`, `implicit`, or a check by its own name."),
+    Shown("kind", "`feedback`, `judge`, or a check by its own name."),
     Shown("source"),
     Shown("labelled", "Those it labelled.", "source_labelled", help="`labelled` of a source."),
     Shown("counting", "How many of these are their request's verdict.", "source_counting"),

@@ -61,7 +61,6 @@ _WEIGHT = "satisfaction_weight"
 _JUDGED = {"known": ("satisfaction",)}
 _SUCCESS = (("status", CallStatus.SUCCESS.value),)
 _COMPARED = {"known": ("served_cost", "cost_largest"), "only": _SUCCESS}
-_METERED = ("seconds", "encode_joules")
 _PREDICTED = ("seconds", "encode_seconds")
 _LATE = {"known": ("seconds",), "unknown": ("encode_seconds",)}
 _TIMED = {"known": ("seconds",)}
@@ -75,10 +74,6 @@ class Tally:
     """The sums over a number of requests, named as in the tables of sums."""
 
     requests: int = _sum("Requests decided.")
-    counted: int = _sum(
-        "What the promise counts: those requests, or the conversations that they began.",
-        only=(("counts", True),),
-    )
     alphas: float = _sum("Sum of their alphas.", "alpha")
     succeeded: int = _sum("Requests that were answered.", only=_SUCCESS)
     failed: int = _sum(
@@ -97,6 +92,7 @@ class Tally:
     failed_refused: int = _failed(
         "Those that were refused because of the request itself.", Failure.REFUSED
     )
+    failed_unknown: int = _failed("Those of which no end was reported.", Failure.UNKNOWN)
     labelled: int = _sum(
         "Requests with a label of any source, whether it counts or not.",
         only=(("is_labelled", True),),
@@ -133,8 +129,6 @@ class Tally:
     )
     deciding_seconds: float = _sum("Seconds of the rest of deciding.", "deciding_seconds", **_TIMED)
     call_seconds: float = _sum("Seconds that their served calls took.", "seconds", **_TIMED)
-    metered: int = _sum("Timed requests whose features' energy was measured.", known=_METERED)
-    joules: float = _sum("That energy.", "encode_joules", known=_METERED)
     queue: float = _sum("Sum of the virtual queue at their decisions.", "queue")
 
     @classmethod
@@ -144,11 +138,6 @@ class Tally:
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, name) + getattr(other, name) for name in FIGURES))
-
-    @property
-    def unit(self) -> str:
-        """The unit that the promise counts."""
-        return "requests" if self.counted == self.requests else "conversations"
 
     @property
     def answered_share(self) -> float | None:

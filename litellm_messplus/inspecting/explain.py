@@ -31,6 +31,7 @@ WORDS: dict[str, str] = {
     Reason.NONE_HEALTHY: "no deployment is healthy",
     Reason.DEADLINE_MISSED: "the decision missed its deadline, and was not followed",
     Reason.UNDECIDED: "served as before; the choice was not worked out in time",
+    Reason.OFF: "the client switched routing off for this request",
 }
 """Each reason in words."""
 
@@ -152,12 +153,11 @@ def _crossings(
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """The expected numbers of a candidate; ``score`` is cost - price * satisfaction if there is a
-    price, plus the charge for being ``late`` if there is a limit. ``is_best`` follows from the
-    logged numbers, ``is_chosen`` from the router."""
+    price. ``is_best`` follows from the logged
+    numbers, ``is_chosen`` from the router."""
 
     candidate: str
     cost: float
-    late: float | None
     satisfaction: float
     score: float | None
     is_chosen: bool
@@ -212,20 +212,14 @@ def explain(logged: Logged) -> Explanation:
     cost = {
         name: value for name, value in request["estimated_cost"].items() if name in satisfaction
     }
-    price, limits = request["price"], request["limits"] or {}
-    late = limits.get("late", {})
-    charged = (
-        {name: cost[name] + limits["late_price"] * late[name] for name in cost} if late else cost
-    )
-    prices = envelope(charged, satisfaction)
+    price, prices = request["price"], envelope(cost, satisfaction)
     now = None if price is None else range_at(prices, price)
     candidates = tuple(
         Candidate(
             name,
             cost[name],
-            late.get(name),
             satisfaction[name],
-            None if price is None else charged[name] - price * satisfaction[name],
+            None if price is None else cost[name] - price * satisfaction[name],
             name == request["chosen"],
             now is not None and name == now.candidate,
         )

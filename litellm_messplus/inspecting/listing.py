@@ -14,7 +14,6 @@ from litellm_messplus.figures.tally import taken
 from litellm_messplus.inspecting.explain import reason_in_words
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.vocabulary import level_before
-from litellm_messplus.store.history import KEPT
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.tables import log_head, outcomes, requests
 
@@ -32,15 +31,16 @@ OF_REQUEST = (
     *("request_id", "position", "created_at", "zoo", "service_level", "chosen", "key_hash"),
     *("key_alias", "arm", "is_exploration", "reason"),
 )
-OF_OUTCOME = ("served", "status", "satisfaction", "cost")
+OF_OUTCOME = ("served", "status", "failure", "satisfaction", "cost")
 
 
 class Given(StrEnum):
-    """The verdicts of users, checks or a judge."""
+    """The verdicts of users, checks or a judge; ``FAILED`` where there is no answer to judge."""
 
     SATISFIED = "satisfied"
     UNSATISFIED = "unsatisfied"
     NONE = "none"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Wanted:
         return (
             select(*(request[name] for name in OF_REQUEST), *(found[name] for name in OF_OUTCOME))
             .join(outcomes, found.request_id == request.request_id)
-            .where(KEPT, *self._conditions())
+            .where(*self._conditions())
             .order_by(request.position.desc())
         )
 
@@ -89,6 +89,8 @@ class Wanted:
                 yield found.satisfaction < HALF
             case Given.NONE:
                 yield found.satisfaction.is_(None)
+            case Given.FAILED:
+                yield found.failure.is_not(None)
 
 
 # For the command.
@@ -100,7 +102,8 @@ class NotAllowedError(MessplusError):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One request; ``satisfied`` is the value of the verdict, None without one."""
+    """One request; ``satisfied`` is the value of the verdict, None without one, and ``failure`` who
+    failed, None if nobody did. ``status`` is None until it ends."""
 
     request_id: str
     created_at: datetime
@@ -108,9 +111,18 @@ class Listed:
     service_level: str
     chosen: str
     served: str | None
+    status: str | None
+    failure: str | None
     satisfied: float | None
     cost: float | None
     reason: str
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in words."""
+        if self.failure is None:
+            return "open" if self.status is None else "answered"
+        return f"failed: {self.failure.replace('_', ' ')}"
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "created_at": self.created_at.isoformat()}

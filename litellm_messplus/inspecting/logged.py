@@ -15,7 +15,6 @@ from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord
 from litellm_messplus.rows import Declared, columns_of
 from litellm_messplus.runtime.errors import MessplusError
-from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.model_changes import ModelChange, logged_changes
@@ -71,7 +70,6 @@ class PublicOutcome(PublicRow):
     satisfaction_kind: str | None
     cost: float | None
     cost_largest: float | None
-    is_measured: bool | None
 
 
 PublicHistory: type[BaseModel] = create_model(
@@ -225,8 +223,7 @@ def _counting_of_served(outcome: Row, labels: Sequence[Row]) -> frozenset[str]:
     """Find the label that the outcome comes from: by the rule, among those of its kind."""
     served, kind = f"{outcome['request_id']}.0", outcome["satisfaction_kind"]
     own = (SimpleNamespace(**label) for label in labels if label["call_id"] == served)
-    is_failed = outcome["status"] == CallStatus.FAILURE
-    found = None if kind is None else counting(own, (kind,), is_failed=is_failed)
+    found = None if kind is None else counting(own, (kind,))
     return frozenset() if found is None else frozenset({found.label_id})
 
 

@@ -1,8 +1,7 @@
 """Rendering of an explanation and of a list of requests, for a rich console."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -36,7 +35,7 @@ HOLDS: dict[str, str] = {
 
 def sentences(found: Explanation) -> list[str]:
     """Return all sentences, in the order of a reader's questions."""
-    about = (_who, _requested, _why, _changes, _promise, _limits, _exploration)
+    about = (_who, _why, _changes, _promise, _exploration)
     parts = (*about, _readings, _cost, _verdict, _prompt, _price)
     return [plain(sentence) for part in parts for sentence in part(found)]
 
@@ -83,17 +82,6 @@ def _sent_by(row: Row) -> Iterator[str]:
         yield f"Asked by {', '.join(sender)}."
 
 
-def _requested(found: Explanation) -> Iterator[str]:
-    row = found.logged.request
-    if row["asked"]:
-        granted = row["granted"] or {}
-        yield f"It asked for {_listed(row['asked'])}; granted was {_listed(granted) or 'nothing'}."
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
-
-
 def _why(found: Explanation) -> Iterator[str]:
     row = found.logged.request
     chosen = "LiteLLM's own choice" if row["chosen"] == LITELLM else row["chosen"]
@@ -127,11 +115,6 @@ def _conversation(found: Explanation) -> Iterator[str]:
     yield f"Turn {row['turn']} of line {row['line']}, in conversation {row['conversation']}."
     if row["hold"] is not None:
         yield HOLDS.get(row["hold"], str(row["hold"]))
-    if row["counted_with"] is not None:
-        yield (
-            f"The promise counts the conversation once: request {row['counted_with']}, its first, "
-            "stands for it, and has the verdict."
-        )
 
 
 def _promise(found: Explanation) -> Iterator[str]:
@@ -149,27 +132,6 @@ def _owed(found: Explanation) -> str:
     if queue == 0.0:
         return "nothing is owed"
     return "satisfied requests are owed" if queue > 0.0 else "below 0 is credit"
-
-
-def _limits(found: Explanation) -> Iterator[str]:
-    limits = found.logged.request["limits"]
-    if limits is None:
-        return
-    if "late_after" in limits:
-        seconds, owed = figure(limits["late_after"]), figure(limits["late_owed"])
-        yield (
-            f"At most 5 % of its level's requests may take longer than {seconds} s: {owed} such "
-            "requests were owed (below 0 is credit); a late one was charged with "
-            f"{figure(limits['late_price'])}."
-        )
-    if "budget" in limits:
-        names = ("budget", "spent", "allowed", "strain")
-        budget, spent, allowed, strain = (figure(limits[name]) for name in names)
-        yield (
-            f"Of the day's budget of {budget}, {spent} was spent and {allowed} given out: costs "
-            f"counted {strain} times, so the price is that much lower."
-        )
-    yield f"Besides alpha, {limits['binding'] or 'no limit'} decided who serves."
 
 
 def _exploration(found: Explanation) -> Iterator[str]:
@@ -207,8 +169,7 @@ def _cost(found: Explanation) -> Iterator[str]:
     row, outcome = found.logged.request, found.logged.outcome
     if outcome["status"] is None:
         return
-    measured = ", the served call by measured energy" if outcome["is_measured"] else ""
-    yield f"All its calls cost {figure(outcome['cost'])}{measured}, in the zoo's unit."
+    yield f"All its calls cost {figure(outcome['cost'])}, in the zoo's unit."
     which = "largest" if row["eligible"] is None else "one that savings compare with"
     yield f"{row['largest']}, the {which}, alone would have cost {figure(outcome['cost_largest'])}."
     took = figure(row["encode_seconds"])
@@ -268,20 +229,19 @@ def render_requests(found: Sequence[Listed]) -> RenderableType:
     if not found:
         return Text("no such requests")
     title = f"{len(found)} requests, the newest first; costs in each zoo's unit"
-    columns = (*whole("request", "time, UTC", "zoo", "chosen"), *numbers("satisfied", "cost"))
+    names = whole("request", "time, UTC", "zoo", "chosen", "outcome")
+    columns = (*names, *numbers("satisfied", "cost"))
     rows = Rows(title, (*columns, *words("reason")))
     for each in found:
         verdict = "no label" if each.satisfied is None else figure(each.satisfied)
         cost, reason = figure(each.cost), reason_in_words(each.reason)
-        names = (each.request_id, moment(each.created_at), each.zoo, each.chosen)
-        _add(rows, *names, verdict, cost, reason)
+        cells = (each.request_id, moment(each.created_at), each.zoo, each.chosen, each.outcome)
+        _add(rows, *cells, verdict, cost, reason)
     return rows
 
 
 def _candidates(found: Explanation) -> Rows:
-    has_late = any(each.late is not None for each in found.candidates)
-    late = ("late",) if has_late else ()
-    columns = (*numbers("satisfaction", "cost", *late, "score"), *words(""))
+    columns = (*numbers("satisfaction", "cost", "score"), *words(""))
     rows = Rows("expected; costs and scores in the zoo's unit", (*whole("candidate"), *columns))
     for each in found.candidates:
         marks = [
@@ -290,8 +250,7 @@ def _candidates(found: Explanation) -> Rows:
             if is_so
         ]
         score = "no price" if each.score is None else figure(each.score)
-        is_late = (figure(each.late),) if has_late else ()
-        cells = (figure(each.satisfaction), figure(each.cost), *is_late, score)
+        cells = (figure(each.satisfaction), figure(each.cost), score)
         _add(rows, each.candidate, *cells, ", ".join(marks))
     return rows
 

@@ -26,8 +26,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from litellm_messplus.runtime.vocabulary import FAILED
-
 CHANCE = 2.0
 """Labels by which a key may always differ from the others."""
 ENOUGH = 3.0
@@ -36,7 +34,7 @@ key's own if those are too few. A key that is alone has no difference."""
 REPRESENTS = 20.0
 """Requests of its key that a label represents: with fewer labels, the key's other requests count as
 those of a key without labels."""
-FAULT_FINDERS = ("check:complete", "check:json_schema", FAILED)
+FAULT_FINDERS = ("check:complete", "check:json_schema")
 """Sources of labels that only report faults."""
 
 

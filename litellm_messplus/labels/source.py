@@ -1,7 +1,7 @@
 """The protocol of a label source, and the data that it reads and reports."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.records import LabelRecord, new_id
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.vocabulary import Failure, LabelKind
+from litellm_messplus.runtime.vocabulary import LabelKind
 
 # A call that has ended, as a label source sees it: the request and the answer.
 
@@ -56,16 +56,14 @@ class Cause(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class JudgedRequest:
     """A request. ``parameters`` are those of its surface that constrain the answer, ``metadata`` is
-    the client's; ``user`` is the user that the client names. ``is_limited`` if the client limits
+    the client's. ``is_limited`` if the client limits
     the length of the answer. ``label_probability`` is that of the draw that bought labels of its
     answers; None if none are bought. ``also`` is the number of calls beyond those decided."""
 
     request_id: str
     zoo: str
     service_level: str
-    received_at: datetime
     key_hash: str | None
-    user: str | None
     conversation: Conversation
     parameters: Mapping[str, Any]
     metadata: Mapping[str, Any]
@@ -81,8 +79,7 @@ class JudgedRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """An ended call of a request. If it failed, ``answer`` is None and ``failure`` states who did,
-    except in a further turn of a conversation, whose labels are on the conversation.
+    """An ended call of a request. If it failed, ``answer`` is None.
 
     ``calls`` is the number of calls of the request, including this one; ``is_served`` if the user
     saw this one.
@@ -95,7 +92,6 @@ class AnsweredCall:
     calls: int
     ended_at: datetime
     answer: Answer | None
-    failure: Failure | None = None
 
     @property
     def is_cut_by_client(self) -> bool:
@@ -160,16 +156,9 @@ class LabelSource(Protocol):
 
 
 class LabelDesk:
-    """The label sources by zoo; a zoo without any costs nothing. In the ``whole`` zoos, whose
-    promise counts conversations, an answer that calls a tool is skipped: it does not end a task."""
+    """The label sources by zoo; a zoo without any costs nothing."""
 
-    def __init__(
-        self,
-        sources: Mapping[str, Sequence[LabelSource]],
-        counters: Counters,
-        whole: Collection[str] = (),
-    ) -> None:
-        self._whole = whole
+    def __init__(self, sources: Mapping[str, Sequence[LabelSource]], counters: Counters) -> None:
         self._sources = {zoo: tuple(found) for zoo, found in sources.items() if found}
         self._counters = counters
 
@@ -187,8 +176,6 @@ class LabelDesk:
 
     def ended(self, call: AnsweredCall) -> None:
         """Pass a call to every source; returns at once."""
-        if call.answer is not None and call.answer.tool_calls and call.request.zoo in self._whole:
-            return
         for source in self._sources.get(call.request.zoo, ()):
             try:
                 source.ended(call)

@@ -15,14 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.backlog import Arrivals, Unlogged
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.restore import keep, restore
+from litellm_messplus.restore import keep
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.state.entries import Entry
-from litellm_messplus.store import log, snapshots
+from litellm_messplus.store import log
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
 from litellm_messplus.store.history import arrived_ids
-from litellm_messplus.store.notices import Following
 
+FOLLOW_SECONDS = 1.0
+"""Seconds between two looks for records of other writers."""
 TURN_SECONDS = 0.002
 """The longest time for which folding blocks the event loop before requests get their turn."""
 SNAPSHOT_EVERY = 10_000
@@ -31,10 +32,6 @@ newest one, some 2,500 a second."""
 
 Also = Callable[[AsyncConnection], Awaitable[None]]
 """What a transaction does in addition to appending records."""
-
-
-def _nothing() -> None:
-    """Do nothing: nothing waits before the start."""
 
 
 @dataclass(eq=False, repr=False)
@@ -55,40 +52,24 @@ class Learner:
     position: int = 0
 
     def __post_init__(self) -> None:
+        self.state_seconds, self.look_seconds = 0.0, FOLLOW_SECONDS
         self.arrivals = Arrivals()
         self.has_state = asyncio.Event()
         self.has_state.set()
         self.snapshot_position = self.position
-        self._log_start = 0
         self._recent = RecentRequests()
         self._unlogged = Unlogged()
         self._turn_ends = 0.0
-        self._wake: Callable[[], None] = _nothing
-        self._following = Following(self.database, self.counters, lambda: self._wake())
 
     def begin_at(self, position: int) -> None:
         """Begin at a position, up to which the engines were restored after this was made."""
         self.position = self.snapshot_position = position
 
-    def start(self, wake: Callable[[], None]) -> None:
-        """Begin to listen for records of other writers, in the running event loop; ``wake`` is
-        called when there are some."""
-        self._wake = wake
-        self._following.start()
-
-    @property
-    def state_seconds(self) -> float:
-        """The age of the state, in seconds: 0, since it is in this process."""
-        return 0.0
-
-    @property
-    def look_seconds(self) -> float:
-        """The longest time between two readings of the log's end, in seconds."""
-        return self._following.seconds
+    def start(self) -> None:
+        """Do nothing: records of other writers are looked for."""
 
     async def close(self, *, is_written: bool) -> None:
-        """Stop listening; if everything is written, save snapshots."""
-        await self._following.close()
+        """If everything is written, save snapshots."""
         if is_written:
             await self.save_snapshots()
 
@@ -125,7 +106,7 @@ class Learner:
                 await self._fold_known(entries, appended.last)
             elif is_next:
                 await self._fold(appended.last, {type(record) for record in records})
-            elif not await self._begun_anew(appended.start):
+            else:
                 await self._follow(appended.last)
         finally:  # they are committed: what was not read back is folded in later
             self.arrivals.came(records)
@@ -137,16 +118,8 @@ class Learner:
 
     async def look(self) -> None:
         """Read the end of the log, and fold in what other writers wrote."""
-        ends = await log.ends(self.database)
-        if not await self._begun_anew(ends.start):
-            await self._follow(ends.head)
+        await self._follow(await log.head(self.database))
         await self._save_due_snapshots()
-
-    async def look_up_to_notice(self) -> None:
-        """Fold in what notices have announced. Notices of own records are ignored."""
-        if self._following.upto > self.position:
-            await self._follow(self._following.upto)
-            await self._save_due_snapshots()
 
     async def _follow(self, upto: int) -> None:
         """Read the log, with other writers' records, up to a position, and call ``followed``."""
@@ -155,21 +128,6 @@ class Learner:
         if is_new and self.followed is not None:
             self.followed(self.position)
 
-    async def _begun_anew(self, start: int) -> bool:
-        """Tell whether the engines had to be restored, because records that they had not read were
-        pruned: this happens to a worker that was away for longer than a prune takes."""
-        if start == self._log_start:
-            return False
-        bases = await snapshots.base_positions(self.database)
-        is_behind = any(bases.get(name, 0) > self.position for name in self.engines)
-        if is_behind:
-            self.counters.failure(
-                "restored_after_pruning", "the log was pruned beyond what this worker had read"
-            )
-            self.position = await restore(self.database, self.engines)
-        self._log_start = start
-        return is_behind
-
     async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
         """Read the log up to a position, and fold it in."""
         before = self.position
@@ -177,7 +135,6 @@ class Learner:
         async for entry in read_entries(self.database, self.position, upto, kinds):
             self._recent.saw(entry)
             await self._apply(entry)
-        self._following.looked()
         if expected := self.arrivals.expected:  # records of other workers do not notify
             self.arrivals.arrived(await arrived_ids(self.database, expected, before, upto))
         self.position = max(self.position, upto)

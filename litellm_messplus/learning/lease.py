@@ -1,8 +1,9 @@
 """The lease of the learner: one process of all on a database holds it, until it ends.
 
 On SQLite it is a lock on a file, which the system releases with the process; on Postgres an
-advisory lock of a session. Neither can be forgotten by a process that is killed. A process that
-was only slow is fenced by its epoch (`store/inbox.take`).
+advisory lock of a session, or through a pooler of a transaction that stays open. None can be
+forgotten by a process that is killed. A process that was only slow is fenced by its epoch
+(`store/inbox.take`).
 """
 
 import asyncio
@@ -10,25 +11,17 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import NullPool
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.postgres import is_pooled
 
 POSTGRES_LOCK = 0x6D657373_6C6561  # "messlea"
 SUFFIX = "-learner"
 """The end of the name of the lock's file, after that of the database's."""
-
-
-class Lease(Protocol):
-    """The right to be the learner of a database."""
-
-    async def take(self) -> bool:
-        """Take it unless another process holds it; return whether this process holds it now."""
-
-    async def release(self) -> None: ...
 
 
 class FileLease:
@@ -39,6 +32,7 @@ class FileLease:
         self._file: int | None = None
 
     async def take(self) -> bool:
+        """Take it unless another process holds it; return whether this process holds it now."""
         if self._file is not None:
             return True
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -60,30 +54,34 @@ class SessionLease:
     """An advisory lock of a session on Postgres, with a connection of its own."""
 
     def __init__(self, database: AsyncEngine) -> None:
-        named = {"server_settings": {"application_name": "messplus-learner"}}
-        self._engine = create_async_engine(database.url, poolclass=NullPool, connect_args=named)
+        self._engine = create_engine(database.url)
         self._connection: AsyncConnection | None = None
 
     async def take(self) -> bool:
         if self._connection is not None:
             return True
         connection = await self._engine.connect()
-        await connection.execution_options(isolation_level="AUTOCOMMIT")
-        found = await connection.execute(select(func.pg_try_advisory_lock(POSTGRES_LOCK)))
-        if not found.scalar_one():
-            await connection.close()
-            return False
+        # Through a pooler a session's lock would stay with a session that serves others, after
+        # this process has ended too. A transaction keeps its session, and ends with the client.
+        lock = func.pg_try_advisory_xact_lock
+        if not is_pooled(self._engine):
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            lock = func.pg_try_advisory_lock
+        found = await connection.execute(select(lock(POSTGRES_LOCK)))
         self._connection = connection
-        return True
+        if not (is_held := bool(found.scalar_one())):
+            await self.release()
+        return is_held
 
     async def release(self) -> None:
         if self._connection is not None:
             with suppress(SQLAlchemyError, OSError, asyncio.CancelledError):
                 await self._connection.close()
+                await self._engine.dispose()  # ends the session
             self._connection = None
 
 
-def lease_of(database: AsyncEngine) -> Lease:
+def lease_of(database: AsyncEngine) -> FileLease | SessionLease:
     """Return the lease of a database."""
     if database.dialect.name == "postgresql":
         return SessionLease(database)

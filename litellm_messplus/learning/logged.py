@@ -33,7 +33,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.learning.outcome import LoggedLabel, Row
 from litellm_messplus.rows import columns_of, rebuilt
 from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.store.tables import call_energy, calls, gradings, labels, requests
+from litellm_messplus.store.tables import calls, gradings, labels, requests
 
 AT_ONCE = 500
 """Ids in one statement: databases limit the number of parameters."""
@@ -51,13 +51,11 @@ class Logged:
     """One request and all that is logged about it, of its labels only those that may matter.
 
     ``labels`` are in log order, and include, of each source on a call, the newest and the newest
-    with a weight. ``energy`` is the measured cost of a call by its id, ``judging_cost`` the known
-    cost of its gradings, in the zoo's unit.
+    with a weight. ``judging_cost`` is the known cost of its gradings, in the zoo's unit.
     """
 
     request: Row
     calls: list[Row] = field(default_factory=list)
-    energy: dict[str, float | None] = field(default_factory=dict)
     labels: list[LoggedLabel] = field(default_factory=list)
     judging_cost: float = 0.0
 
@@ -66,8 +64,6 @@ class Logged:
         match table:
             case calls.name:
                 self.calls.append(row)
-            case call_energy.name:
-                self.energy[row["call_id"]] = row["cost"]
             case gradings.name:
                 self.judging_cost += row["zoo_cost"] or 0.0
             case labels.name:
@@ -79,13 +75,13 @@ class Logged:
 _REQUEST = (
     *("request_id", "position", "created_at", "zoo", "service_level", "alpha", "arm", "largest"),
     *("is_exploration", "estimated_cost_largest", "encode_seconds", "decision_seconds"),
-    *("encode_joules", "queue", "counted_with"),
+    "queue",
 )
 _CALL = (
     *("request_id", "call_id", "role", "status", "failure", "candidate", "model", "cost"),
-    *("seconds", "prompt_tokens", "completion_tokens", "is_cache_hit"),
+    *("seconds", "prompt_tokens", "completion_tokens", "is_cache_hit", "served_not_chosen"),
+    "cost_largest",
 )
-_ENERGY = ("request_id", "call_id", "cost")
 _LABEL = tuple(each.name for each in columns_of(LoggedLabel))
 _GRADING = ("request_id", "zoo_cost")
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
@@ -154,7 +150,7 @@ def _standing() -> Select[Any]:
 
 
 _EVERYTHING = union_all(
-    *(_part(requests, _REQUEST), _part(calls, _CALL), _part(call_energy, _ENERGY)),
+    *(_part(requests, _REQUEST), _part(calls, _CALL)),
     *(_part(gradings, _GRADING), _standing()),
 )
 

@@ -21,7 +21,6 @@ from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
 from litellm_messplus.store.inbox import Batch, DeposedError
-from litellm_messplus.store.notices import LogNotices
 from litellm_messplus.store.worker_counters import LEARNER, WorkerCounters, running
 
 PUBLISH_SECONDS = 0.1
@@ -32,11 +31,13 @@ SIGN_SECONDS = 1.0
 LOOK_SECONDS = 0.02
 """Seconds between two looks at the size of SQLite's write-ahead log, each some microseconds."""
 IDLE_SECONDS = 0.5
-"""Seconds between two readings of the inbox although nothing announces a batch."""
+"""Seconds between two readings of the inbox although SQLite's file is as it was."""
+INBOX_SECONDS = 0.05
+"""Seconds between two readings of the inbox on Postgres: a query that mostly returns no row."""
 COUNT_SECONDS = 5.0
 """Seconds between two counts of the workers, and two saves of the learner's counters."""
 SNAPSHOT_SECONDS = 15.0
-"""Seconds between two snapshots, if anything was folded: `status --learned` reads the newest."""
+"""Seconds between two snapshots, if anything was folded: the status reads the newest."""
 RETRY_SECONDS = 0.5
 BATCHES = 64
 """Batches moved in one transaction."""
@@ -82,10 +83,6 @@ class LearnerLoop:
         self._tasks = Tasks()
         self._stopping = False
 
-    def wake(self) -> None:
-        """Have the inbox read soon."""
-        self._woken.set()
-
     def stop(self) -> None:
         """End `run` once the inbox is empty, or after ``ROUNDS`` transactions."""
         self._stopping = True
@@ -96,11 +93,7 @@ class LearnerLoop:
         await self._read_taken()
         await self._count()
         await self._publish()
-        self.learner.start(self.wake)
-        if self._database.dialect.name == "postgresql":
-            feed = LogNotices(self._database, lambda _: self.wake(), lambda _: None, inbox.CHANNEL)
-            self._tasks.start(feed.run(), "inbox")
-        else:
+        if self._database.dialect.name == "sqlite":
             self._tasks.start(self._watch_file(), "inbox")
 
     async def run(self) -> None:
@@ -124,7 +117,7 @@ class LearnerLoop:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def close(self) -> None:
-        """Save snapshots, and stop listening. Raises SQLAlchemyError."""
+        """Save snapshots. Raises SQLAlchemyError."""
         await self._tasks.close()
         await self.learner.close(is_written=True)
         await self._row.end(self.counters.as_dict(), datetime.now(UTC))
@@ -146,8 +139,6 @@ class LearnerLoop:
         if now - self._read_at >= self.learner.look_seconds:
             self._read_at = now
             await self.learner.look()
-        else:
-            await self.learner.look_up_to_notice()
         await self._publish_if_due()
         if time.monotonic() - self._counted_at > COUNT_SECONDS:
             await self._count()
@@ -162,7 +153,7 @@ class LearnerLoop:
 
     async def _wait(self) -> None:
         """Wait for a batch; a state that may not be published yet is waited for too."""
-        seconds = IDLE_SECONDS
+        seconds = IDLE_SECONDS if self._database.dialect.name == "sqlite" else INBOX_SECONDS
         if self._is_unpublished:
             seconds = PUBLISH_SECONDS / 4.0
         with suppress(TimeoutError):
@@ -261,4 +252,4 @@ class LearnerLoop:
                 now = found.st_mtime_ns, found.st_size
                 if now != before:
                     before = now
-                    self.wake()
+                    self._woken.set()

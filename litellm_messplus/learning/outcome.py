@@ -25,7 +25,7 @@ class LoggedLabel:
     request_id: str = column("The request of that call.", size=64, index=True)
     position: int = column("The label's place in the log.", is_position=True)
     created_at: datetime = column("When the label was given, UTC.")
-    kind: str = column("`feedback`, `check`, `judge` or `implicit`.", size=16)
+    kind: str = column("`feedback`, `check` or `judge`.", size=16)
     source: str = column("Who judged: its kind; for a check also a colon and its name.", size=64)
     value: float = column("Satisfaction from 0 to 1.")
     weight: float = column("How much it counts.")
@@ -48,15 +48,13 @@ def verdicts(
     labels: Sequence[LoggedLabel], calls: Sequence[Row], precedence: Sequence[str] = PRECEDENCE
 ) -> Verdicts:
     """Find the verdict on each call of a request, from its labels in log order and its ended
-    calls."""
+    calls: a failed one has no answer to judge."""
     failed = {call["call_id"] for call in calls if not succeeded(call)}
     by_call: dict[str, list[LoggedLabel]] = {}
     for each in labels:
-        by_call.setdefault(each.call_id, []).append(each)
-    found = (
-        (call_id, counting(of_call, precedence, is_failed=call_id in failed))
-        for call_id, of_call in by_call.items()
-    )
+        if each.call_id not in failed:
+            by_call.setdefault(each.call_id, []).append(each)
+    found = ((call_id, counting(of_call, precedence)) for call_id, of_call in by_call.items())
     return {call_id: each for call_id, each in found if each is not None}
 
 
@@ -73,14 +71,12 @@ class Outcome:
     service_level: str = column("The promise.")
     alpha: float = column("The share promised at that time.")
     arm: str = column("`routed`, or `before`: served as before.", size=16)
-    counts: bool = column("Whether it counts itself, or for its conversation.")
     is_exploration: bool = column("Whether anything but the best choice was tried.")
     queue: float = column("The virtual queue at the decision.")
     encode_seconds: float | None = column(
         "How long the features took; NULL where they came too late."
     )
     deciding_seconds: float = column("How long the rest of the decision took.")
-    encode_joules: float | None = column("Energy of the features; NULL where not measured.")
     exploration_cost: float = column("What the exploration calls cost, as far as it is known.")
     judging_cost: float = column("What judging its answers cost, as far as it is known.")
     cost: float = column("What all calls cost, as far as it is known.")
@@ -91,11 +87,12 @@ class Outcome:
     is_cache_hit: bool | None = column("Whether LiteLLM's cache answered.")
     seconds: float | None = column("How long the served call took.")
     served_cost: float | None = column(
-        "What serving cost: the served call, and one whose answer was replaced; measured, else as "
-        "logged."
+        "What serving cost: the served call, and one whose answer was replaced."
     )
-    cost_largest: float | None = column("What the largest candidate alone would have cost.")
-    is_measured: bool = column("Whether the energy of the served call was measured.")
+    cost_largest: float | None = column(
+        "What the largest candidate alone would have cost; NULL if LiteLLM did not follow the "
+        "router, whose choice then saved nothing."
+    )
     is_labelled: bool = column("Whether the served call has a label, counting or not.")
     satisfaction: float | None = column("The value of the verdict on the served call.")
     satisfaction_weight: float | None = column("How many requests that verdict stands for.")
@@ -104,7 +101,7 @@ class Outcome:
 
 _OF_REQUEST = (
     *("request_id", "position", "zoo", "service_level", "alpha", "arm", "is_exploration", "queue"),
-    *("encode_seconds", "encode_joules"),
+    "encode_seconds",
 )
 _OF_CALL = ("status", "failure", "is_cache_hit", "seconds")
 """The columns of a request, and of its served call, that an outcome keeps as they are."""
@@ -114,21 +111,20 @@ def outcome(
     request: Row,
     calls: Sequence[Row],
     labels: Sequence[LoggedLabel],
-    measured: Mapping[str, float | None],
     verdicts: Verdicts,
     judging_cost: float,
 ) -> Outcome:
-    """Compute the outcome of a request. ``measured`` is the cost of calls by measured energy,
-    ``verdicts`` those from ``labels``, ``judging_cost`` the cost of judging its answers."""
+    """Compute the outcome of a request. ``verdicts`` are those from ``labels``,
+    ``judging_cost`` the cost of judging its answers."""
     served = next((call for call in calls if call["role"] == CallRole.SERVED), None)
     replaced = [call for call in calls if call["role"] == CallRole.REPLACED]
     unseen = explored(request, calls)
-    serving_costs = [cost_of(call, measured) for call in (served, *replaced) if call is not None]
+    serving_costs = [call["cost"] for call in (served, *replaced) if call is not None]
     serving_cost, is_priced = (
         _known(serving_costs),
         served is not None and None not in serving_costs,
     )
-    exploration_cost = _known([cost_of(call, measured) for call in unseen])
+    exploration_cost = _known([call["cost"] for call in unseen])
     others = (*replaced, *unseen)
     call_id = served_call_id(request["request_id"])
     verdict = verdicts.get(call_id)
@@ -138,7 +134,6 @@ def outcome(
         **{name: request[name] for name in _OF_REQUEST},
         day=at.date(),
         hour=at.hour,
-        counts=request["counted_with"] is None,
         deciding_seconds=request["decision_seconds"] - (request["encode_seconds"] or 0.0),
         exploration_cost=exploration_cost,
         judging_cost=judging_cost,
@@ -147,8 +142,7 @@ def outcome(
         served=served["candidate"] if served else None,
         **of_call,
         served_cost=serving_cost if is_priced else None,
-        cost_largest=None if served is None else _of_largest(request, served, others, measured),
-        is_measured=served is not None and served["call_id"] in measured,
+        cost_largest=None if served is None else _of_largest(request, served, others),
         is_labelled=any(label.call_id == call_id for label in labels),
         satisfaction=None if verdict is None else verdict.value,
         satisfaction_weight=None if verdict is None else verdict.stands_for,
@@ -161,13 +155,6 @@ def explored(request: Row, calls: Sequence[Row]) -> Sequence[Row]:
     if not request["is_exploration"]:
         return ()
     return [call for call in calls if call["role"] == CallRole.EXPLORATION]
-
-
-def cost_of(call: Row, measured: Mapping[str, float | None]) -> float | None:
-    """Return the measured cost, else the stated one; None if unknown."""
-    found = measured.get(call["call_id"])
-    cost: float | None = call["cost"] if found is None else found
-    return cost
 
 
 def _known(costs: Sequence[float | None]) -> float:
@@ -184,17 +171,21 @@ def succeeded(call: Row) -> bool:
     return bool(call["status"] == CallStatus.SUCCESS)
 
 
-def _of_largest(
-    request: Row, served: Row, others: Sequence[Row], measured: Mapping[str, float | None]
-) -> float | None:
-    """Compute the cost of the largest alone: its actual cost if it was called, else its
-    estimate."""
-    if served["is_cache_hit"]:  # the largest's answer would have been repeated too
+def _of_largest(request: Row, served: Row, others: Sequence[Row]) -> float | None:
+    """Compute the cost of the largest alone: its actual cost if it was called, else its price of
+    the tokens of the served call, and only where those are unknown, what was expected.
+
+    So the baseline of savings is never more than what the largest charges for the tokens that were
+    used, however wrong an estimate was."""
+    if served["served_not_chosen"]:
+        return None
+    # The largest's answer would have been repeated too.
+    if served["is_cache_hit"] or served["candidate"] == request["largest"]:
         stated: float | None = served["cost"]
         return stated
-    if served["candidate"] == request["largest"]:
-        return cost_of(served, measured)
-    costs = (cost_of(call, measured) for call in others if call["candidate"] == request["largest"])
+    costs = (call["cost"] for call in others if call["candidate"] == request["largest"])
     known = [cost for cost in costs if cost is not None]
-    estimated: float | None = request["estimated_cost_largest"]
-    return max(known) if known else estimated
+    expected, priced = request["estimated_cost_largest"], served["cost_largest"]
+    if not known and expected is not None:  # else it could not have served
+        known = [expected if priced is None else priced]
+    return max(known, default=None)

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.learning.lease import adjacent_path
@@ -22,24 +21,6 @@ from litellm_messplus.store.tables import learner
 
 SUFFIX = "-state"
 """The end of the name of the file, after that of the database's."""
-CHANNEL = "messplus_state"
-
-
-class Outlet(Protocol):
-    """The place of the newest publication."""
-
-    async def publish(self, data: bytes, epoch: int) -> None:
-        """Replace what is published."""
-
-    async def sign(self, epoch: int) -> bool:
-        """Give a sign of life; return False if what was published is gone."""
-
-    async def newer(self) -> bytes | None:
-        """Return what was published since the last call; None if nothing was."""
-
-    @property
-    def silent_seconds(self) -> float:
-        """The seconds since a call of ``newer`` last saw a sign of life."""
 
 
 class _Signs:
@@ -108,8 +89,6 @@ class RowOutlet(_Signs):
         mine = learner.c.epoch == epoch
         async with self._database.begin() as connection:
             await connection.execute(update(learner).where(mine).values(values))
-            if state:
-                await connection.execute(select(func.pg_notify(CHANNEL, "0")))
 
     async def newer(self) -> bytes | None:
         async with self._database.connect() as connection:
@@ -118,6 +97,10 @@ class RowOutlet(_Signs):
                 return None
             state: bytes | None = (await connection.execute(select(learner.c.state))).scalar_one()
             return state
+
+
+Outlet = FileOutlet | RowOutlet
+"""The place of the newest publication."""
 
 
 def outlet_of(database: AsyncEngine) -> Outlet:

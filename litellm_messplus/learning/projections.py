@@ -23,7 +23,6 @@ from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.store.rows import replacing, upserting
 from litellm_messplus.store.tables import (
-    call_energy,
     calls,
     gradings,
     label_precedence,
@@ -34,7 +33,7 @@ from litellm_messplus.store.tables import (
     verdicts,
 )
 
-ABOUT_REQUESTS = (calls, call_energy, gradings, labels)
+ABOUT_REQUESTS = (calls, gradings, labels)
 Batch = Mapping[Table, Sequence[Row]]
 """Rows to be written, by table."""
 Rules = Mapping[str, Sequence[str]]
@@ -52,9 +51,7 @@ class Projection(NamedTuple):
 def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
     """Compute what is derived from one request."""
     verdicts = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
-    found = outcome(
-        *(logged.request, logged.calls, logged.labels, logged.energy, verdicts, logged.judging_cost)
-    )
+    found = outcome(*(logged.request, logged.calls, logged.labels, verdicts, logged.judging_cost))
     return Projection(found, verdicts, of_request(logged, found, verdicts))
 
 

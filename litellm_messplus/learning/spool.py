@@ -12,21 +12,19 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals, Unlogged, ids_of
 from litellm_messplus.deciding.decider import Engine, fingerprints
-from litellm_messplus.learning.outlet import CHANNEL, Outlet
+from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.state.published import Publication
 from litellm_messplus.store import inbox
 from litellm_messplus.store.history import arrived_ids
-from litellm_messplus.store.notices import LogNotices
 
 LOOK_SECONDS = 0.02
 """Seconds between two looks at the file of the state: one call of the system."""
-NOTICED_SECONDS = 1.0
-"""Seconds between two looks at the row of the state, between notices."""
-GAP_SECONDS = 0.1
-"""The least seconds between two readings of the row."""
+ROW_SECONDS = 0.1
+"""Seconds between two looks at the row of the state: a small query."""
+RETRY_SECONDS = 1.0
 SETTLED_SECONDS = 1.0
 """The longest wait until the state includes what was written, after it is safe on disk."""
 SILENT_SECONDS = 2.0
@@ -76,6 +74,7 @@ class Spool:
         self._fingerprints = fingerprints(self.engines)
         self._tried = self._number = self._taken = self._epoch = self._workers = 0
         self._notified = 0
+        self.look_seconds = 60.0  # nothing is missed without
         self._sent: deque[_Sent] = deque()
         self._in_sent = 0
         self._unlogged = Unlogged()
@@ -92,17 +91,9 @@ class Spool:
             return self.outlet.silent_seconds
         return self.clock() - self._accepted_at
 
-    @property
-    def look_seconds(self) -> float:
-        """The longest time between two calls of ``look``, which does nothing here."""
-        return 60.0
-
-    def start(self, wake: Callable[[], None]) -> None:
+    def start(self) -> None:
         """Begin to follow what is published, in the running event loop."""
         self._tasks.start(self._follow(), "state")
-        if self.database.dialect.name == "postgresql":
-            feed = LogNotices(self.database, lambda _: self._woken.set(), self._lost, CHANNEL)
-            self._tasks.start(feed.run(), "state-notices")
 
     async def append(self, records: Sequence[Record], *, is_durable: bool) -> int:
         """Insert a batch into the inbox, and return its number. Each attempt has another one: the
@@ -154,8 +145,6 @@ class Spool:
         """Have the newest state read: something was written without this worker."""
         self._woken.set()
 
-    look_up_to_notice = look
-
     async def close(self, *, is_written: bool) -> None:
         """Wait for the learner to take what was written, and stop following."""
         if is_written:
@@ -169,13 +158,11 @@ class Spool:
                 await self.read()
             except Exception:
                 self.counters.failure("states_unread", "the learner's state was not read")
-                await asyncio.sleep(NOTICED_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
             self._woken.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS if is_file else NOTICED_SECONDS):
+                async with asyncio.timeout(LOOK_SECONDS if is_file else ROW_SECONDS):
                     await self._woken.wait()
-            if not is_file:
-                await asyncio.sleep(GAP_SECONDS)
 
     async def read(self) -> None:
         """Decide from the newest publication from now on, if there is a new one.
@@ -217,7 +204,7 @@ class Spool:
         if now == (self._epoch, self.position, self._workers, self._taken):
             return False
         for name, engine in self.engines.items():
-            engine.see(found.views[name], found.position, found.workers)
+            engine.see(found.views[name], found.workers)
         self._epoch, self.position, self._workers, self._taken = now
         return True
 
@@ -248,8 +235,3 @@ class Spool:
         self._notified = upto
         if self.followed is not None and self._workers > 1:  # else all of it is this one's
             self.followed(upto)
-
-    def _lost(self, error: Exception) -> None:
-        self.counters.failure(
-            "log_notices_lost", f"the learner's states are noticed late: {error!r}"
-        )

@@ -7,13 +7,11 @@ from sqlalchemy import Table
 
 from litellm_messplus.figures.tally import FIGURES, amounts
 from litellm_messplus.learning.logged import Logged
-from litellm_messplus.learning.outcome import Outcome, Row, Verdicts, cost_of, in_utc, succeeded
+from litellm_messplus.learning.outcome import Outcome, Row, Verdicts, in_utc, succeeded
 from litellm_messplus.records import served_call_id
 from litellm_messplus.store.tables import (
     call_sums,
     grading_sums,
-    hourly_call_sums,
-    hourly_request_sums,
     label_sums,
     request_sums,
 )
@@ -24,10 +22,7 @@ Figures = dict[str, float]
 """Columns of a row of sums; a missing one is 0, or unknown."""
 Sums = dict[tuple[Table, Key], Figures]
 
-SUMS = (
-    *(request_sums, call_sums, label_sums, grading_sums),
-    *(hourly_request_sums, hourly_call_sums),
-)
+SUMS = (request_sums, call_sums, label_sums, grading_sums)
 HIGHEST = "newest_graded"
 """The only column that is not a sum: the higher of two values is kept."""
 _NO_FIGURES: Figures = {}
@@ -39,17 +34,10 @@ def of_request(logged: Logged, found: Outcome, verdicts: Verdicts) -> Sums:
     hour = (*promise, found.hour)
     amounts_of_all = zip(FIGURES, amounts(found), strict=True)
     figures: Figures = {name: amount for name, amount in amounts_of_all if amount}
-    sums: Sums = {
-        (request_sums, (*promise, found.alpha)): figures,
-        (hourly_request_sums, (*hour, found.alpha)): figures,
-    }
+    sums: Sums = {(request_sums, (*hour, found.alpha)): figures}
     for call in logged.calls:
-        candidate, role = call["candidate"] or "", str(call["role"])
-        key = (*promise, candidate, call["model"] or "", role)
-        of_call = _of_call(call, cost_of(call, logged.energy))
-        _add(sums, (call_sums, key), of_call)
-        counts: Figures = {name: of_call[name] for name in ("calls", "failures") if name in of_call}
-        _add(sums, (hourly_call_sums, (*hour, candidate, role)), counts)
+        key = (*hour, call["candidate"] or "", call["model"] or "", str(call["role"]))
+        _add(sums, (call_sums, key), _of_call(call, call["cost"]))
     if logged.labels:
         for source, figures in _of_labels(logged, verdicts):
             _add(sums, (label_sums, (*promise, *source)), figures)

@@ -18,13 +18,11 @@ from sqlalchemy import ColumnElement, Row, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, share, taken, tallies
-from litellm_messplus.runtime.vocabulary import RULE, CallRole, CallStatus, level_before
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, level_before
 from litellm_messplus.store.tables import (
     call_sums,
     calls,
     grading_sums,
-    hourly_call_sums,
-    hourly_request_sums,
     outcomes,
     request_sums,
     requests,
@@ -158,9 +156,9 @@ async def read_points(connection: AsyncConnection, zoo: str, level: str, span: S
     """Read a point for each step of the span, including those without requests."""
     sums = await read_sums(connection, zoo, level, span)
     steps = [Called() for _ in span.starts]
-    called, by = (hourly_call_sums, ("day", "hour")) if span.is_hourly else (call_sums, ("day",))
+    by = ("day", "hour") if span.is_hourly else ("day",)
     columns = (*by, "candidate", "role", "calls", "failures")
-    query = select(*(called.c[name] for name in columns)).where(_of(called, zoo, level, span))
+    query = select(*(call_sums.c[name] for name in columns)).where(_of(call_sums, zoo, level, span))
     for row in await connection.execute(query):
         place = span.place(_moment(*row[: len(by)]))
         if place is not None:
@@ -171,10 +169,9 @@ async def read_points(connection: AsyncConnection, zoo: str, level: str, span: S
 async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Tally]:
     """Read the sums of the requests of each step."""
     steps = [Tally() for _ in span.starts]
-    sums, by = (
-        (hourly_request_sums, ("day", "hour")) if span.is_hourly else (request_sums, ("day",))
-    )
-    found = await tallies(connection, *by, source=sums, where=_of(sums, zoo, level, span))
+    by = ("day", "hour") if span.is_hourly else ("day",)
+    where = _of(request_sums, zoo, level, span)
+    found = await tallies(connection, *by, source=request_sums, where=where)
     for when, tally in found.items():
         place = span.place(_moment(*when))
         if place is not None:
@@ -274,15 +271,6 @@ async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> list[Ro
         .limit(NEWEST)
     )
     return list(await connection.execute(query))[::-1]
-
-
-async def read_rules(connection: AsyncConnection, zoo: str, level: str) -> dict[str, int]:
-    """Count the newest requests of a stream that each rule before the choice has gated."""
-    own, found = requests.c, Counter[str]()
-    query = select(own.gated_by).where(own.zoo == zoo, own.service_level == level)
-    for why in await connection.scalars(query.order_by(own.position.desc()).limit(NEWEST)):
-        found.update(each for each in why or () if each.startswith(RULE))
-    return dict(found.most_common())
 
 
 async def _calls_of(connection: AsyncConnection, found: Iterable[Row[Any]]) -> dict[str, list[Any]]:

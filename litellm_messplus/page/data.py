@@ -20,14 +20,11 @@ from litellm_messplus.page.charts import (
     read_label_costs,
     read_newest,
     read_points,
-    read_rules,
     read_service,
     span_of,
 )
-from litellm_messplus.status.answers import read_answers
 from litellm_messplus.status.build import read_calibration
 from litellm_messplus.status.report import Status
-from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.reading import one_moment
 
 LONGEST_SECONDS = 10.0
@@ -63,7 +60,7 @@ class PageData:
         return found
 
     async def calibration(self) -> dict[str, Any]:
-        """Compare the predictions with the verdicts, from prompts and from answers, by zoo."""
+        """Compare the predictions with the verdicts, by zoo."""
         return await self.share("calibration", self._calibration)
 
     async def certificate(self, zoo: str) -> dict[str, Any]:
@@ -107,11 +104,7 @@ class PageData:
     async def _calibration(self) -> dict[str, Any]:
         async with self._moment() as connection:
             found = await read_calibration(connection)
-            answers = await read_answers(connection, await newest_predictors(connection))
-        return {
-            "calibration": [asdict(each) for each in found],
-            "answers": [asdict(each) for each in answers],
-        }
+        return {"calibration": [asdict(each) for each in found]}
 
     async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))
@@ -123,11 +116,9 @@ class PageData:
             )
             service = await read_service(connection, zoo, level, None if days is None else span)
             labels = await read_label_costs(connection, zoo, span)
-            rules = await read_rules(connection, zoo, level)
         return {
             "step_seconds": None if days is None else span.step.total_seconds(),
             "points": [plain(each) for each in points],
             "service": plain(service),
             "label_costs": [plain(each) for each in labels],
-            "rules": rules,
         }

@@ -87,7 +87,7 @@ def files() -> Files:
 
 
 class Code(BaseModel):
-    """The code that `messplus ui` printed."""
+    """The code that `messplus status --ui` printed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -148,7 +148,9 @@ def _add_signing_in(
         """Open a session for a code."""
         session = await sign_ins.redeem(body.code)
         if session is None:
-            raise HTTPException(401, "this code was used, or is too old: run `messplus ui` again")
+            raise HTTPException(
+                401, "this code was used, or is too old: `messplus status --ui` again"
+            )
         return _signed_in(session, request)
 
     @router.post("/session/key", dependencies=[Depends(administrator)])

@@ -7,7 +7,6 @@ counted in the first and the last characters, in less than 0.1 ms for an answer 
 
 import json
 import math
-from collections.abc import Sequence
 from numbers import Real
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 AnswerSurface = NDArray[np.float32]
 """The numbers of one answer, shape (len(ANSWER_NUMBERS),), as in the log; NaN if not known."""
 
-ANSWER_VERSION = "answer-2"
+ANSWER_VERSION = "answer-3"
 """Version of the numbers' meaning: those logged under another version are not learned from."""
 HEAD = TAIL = 1500
 """Characters read at the beginning and at the end of a longer answer."""
@@ -51,17 +50,10 @@ ANSWER_NUMBERS = (
     "is JSON",
     "ends closed",
     "was cut off",
-    "mean log-probability",
-    "least log-probability",
-    "share of unlikely tokens",
     OWN_SCORE,
 )
-"""What each number is: counts as log2(1 + count), then shares and marks from 0 to 1, then what an
-endpoint or a score of one's own gives: not known where it gives nothing."""
-LONGEST, LEAST = 4000, 20.0
-"""Tokens read of a longer answer, and the lowest log-probability, in nats below 0."""
-UNLIKELY = -2.3
-"""Log-probability below which a token is unlikely: one in ten."""
+"""What each number is: counts as log2(1 + count), then shares and marks from 0 to 1, then a score
+of one's own: not known where it gives nothing."""
 SCORE_SECONDS = 1.0
 """Longest time for a score of one's own: a client may wait for it."""
 
@@ -69,14 +61,13 @@ SCORE_SECONDS = 1.0
 class Answer(NamedTuple):
     """An answer as a client gets it: its text, the number of its tool calls, and whether it ended
     only because it reached the longest length allowed. ``characters`` is the length of the whole
-    text if ``text`` is only its beginning and end. ``log_probabilities`` are those of its tokens,
-    if the endpoint gives them, and ``score`` is a score of one's own, NaN if it is unknown."""
+    text if ``text`` is only its beginning and end. ``score`` is a score of one's own, NaN if it is
+    unknown."""
 
     text: str
     tools: int = 0
     was_cut: bool = False
     characters: int | None = None
-    log_probabilities: Sequence[float] = ()
     score: float = math.nan
 
 
@@ -106,7 +97,6 @@ def read_answer(answer: Answer) -> AnswerSurface:
         _is_json(stripped, is_whole=text is whole),
         stripped[-1:] in _CLOSED,
         answer.was_cut,
-        *_likelihood(answer.log_probabilities),
         answer.score,
     ]
     surface = np.concatenate((np.log2(1.0 + np.array(counts)), shares)).astype(np.float32)
@@ -130,15 +120,6 @@ def with_score(surface: AnswerSurface, score: float) -> AnswerSurface:
     found[ANSWER_NUMBERS.index(OWN_SCORE)] = score
     found.flags.writeable = False
     return found
-
-
-def _likelihood(tokens: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean log-probability of the tokens, the least, and the share of unlikely ones;
-    not known without any."""
-    if not tokens:
-        return math.nan, math.nan, math.nan
-    found = np.maximum(np.asarray(tokens[:LONGEST], np.float64), -LEAST)
-    return float(found.mean()), float(found.min()), float((found < UNLIKELY).mean())
 
 
 def _is_json(text: str, *, is_whole: bool) -> bool:

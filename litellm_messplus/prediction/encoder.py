@@ -92,7 +92,7 @@ class EncoderFacts(Protocol):
     ``name`` (at most 255 characters) changes whenever the meaning of the features does: features
     logged under another name are not learned from. ``is_fast`` states that encoding takes well
     under a millisecond, so that the proxy does it in its event loop; any other encoder runs in a
-    process of its own, several prompts at once, one batch after the other.
+    thread, several prompts at once, one batch after the other.
     """
 
     name: str

@@ -35,7 +35,6 @@ class Head(Protocol):
     A prompt's labels come together, or one by one; a missing label leaves that candidate's own
     state unchanged. Features of another shape than (dimension,), or that are not all finite, raise
     ValueError, and a candidate without a head raises KeyError; either changes nothing.
-    `conformance.heads` checks all of this.
     """
 
     candidates: tuple[str, ...]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.answer_heads import AnswerHeads, Turn, moved
-from litellm_messplus.prediction.change import AnswerTest, ChangeTest
+from litellm_messplus.prediction.change import ChangeTest
 from litellm_messplus.prediction.head import Arrays, Label
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.prompt_heads import PromptHeads
@@ -74,7 +74,6 @@ class Predictor:
         self.index = {name: place for place, name in enumerate(self.candidates)}
         self.means = [FadingRate() for _ in self.candidates]
         self.changes = [ChangeTest() for _ in self.candidates]
-        self.answer_changes = [AnswerTest() for _ in self.candidates]
         self.now = 0.0
         self.heads = PromptHeads(len(self.candidates), dimension)
         self.answers = AnswerHeads(len(self.candidates))
@@ -90,10 +89,9 @@ class Predictor:
 
     @property
     def suspicion(self) -> float:
-        """The evidence that a candidate has become worse, by its labels or the look of its answers,
-        as a share of what is taken for sure; of the most suspected one."""
-        of_labels = max(test.suspicion for test in self.changes)
-        return max(of_labels, *(test.suspicion for test in self.answer_changes))
+        """The evidence that a candidate has become worse, as a share of what is taken for sure; of
+        the most suspected one."""
+        return max(test.suspicion for test in self.changes)
 
     def satisfaction(self, prompt: Prompt) -> list[float]:
         """Predict the probability of satisfaction for one prompt, per candidate."""
@@ -129,17 +127,11 @@ class Predictor:
         likeness = float(self.answers.spread.likeness[self.index[first], place])
         return float(moved(known[place], expected, shown, likeness))
 
-    def read(
-        self, candidate: str, prompt: Prompt, answer: AnswerSurface, turn: Turn = Turn.ONLY
-    ) -> None:
-        """Learn what a candidate's answers look like from one that ended, judged or not. Second
-        answers are to prompts at which others failed, and so not compared with the rest."""
+    def read(self, candidate: str, prompt: Prompt, answer: AnswerSurface) -> None:
+        """Learn what a candidate's answers look like from one that ended, judged or not."""
         place = self.index[candidate]
-        before, shown = self.shown(candidate, prompt, Seen(answer))
-        if turn is not Turn.SECOND:
-            is_proved = self.answers.trust.evidence > 0.0
-            self.answer_changes[place].add(shown - before, is_proved=is_proved)
-        self.answers.saw(place, answer, self._above(place, log_odds(before)))
+        odds = log_odds(self.satisfaction(prompt)[place])
+        self.answers.saw(place, answer, self._above(place, odds))
 
     def replaced(self, candidate: str, prompt: Prompt, answer: AnswerSurface, share: float) -> None:
         """Learn from an answer that the user did not get what it showed itself: the kept ones are
@@ -184,7 +176,6 @@ class Predictor:
         if self.changes[place].add(label.value, guess, counted, self.means[place], self.now):
             self.heads.doubt(place)
             self.answers.doubt(place)
-            self.answer_changes[place] = AnswerTest()
         self._refresh()
         version = self.recent.version
         self.recent.counted(self.heads, self.rate, self._hope())
@@ -238,7 +229,6 @@ class Predictor:
         """Add an unknown candidate after the others."""
         self.means.append(FadingRate())
         self.changes.append(ChangeTest())
-        self.answer_changes.append(AnswerTest())
         self.heads.add()
         self.answers.add()
         self._name((*self.candidates, candidate))
@@ -248,7 +238,7 @@ class Predictor:
     def remove(self, candidate: str) -> None:
         """Forget a candidate; those after it move up."""
         place = self.index[candidate]
-        del self.means[place], self.changes[place], self.answer_changes[place]
+        del self.means[place], self.changes[place]
         self.heads.remove(place)
         self.answers.remove(place)
         self._name(tuple(name for name in self.candidates if name != candidate))
@@ -307,18 +297,12 @@ class Predictor:
     def _rates(self) -> Arrays:
         means = [[each.weight, each.total, each.faded, each.restarted] for each in self.means]
         sums = [test.numbers() for test in self.changes]
-        looks = [test.numbers() for test in self.answer_changes]
-        return {
-            "means": np.array(means),
-            "page_sums": np.array(sums),
-            "answer_changes": np.array(looks),
-        }
+        return {"means": np.array(means), "page_sums": np.array(sums)}
 
     def _load_rates(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self.means = [FadingRate(*numbers) for numbers in arrays["means"].tolist()]
         sums = arrays["page_sums"].tolist()
         self.changes = list(map(ChangeTest.of, sums, plain["changes"]))
-        self.answer_changes = list(map(AnswerTest.of, arrays["answer_changes"].tolist()))
 
     def _rebase(self) -> None:
         """Compute what is expected of each candidate on the average prompt, in log-odds."""

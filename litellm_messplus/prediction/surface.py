@@ -35,7 +35,6 @@ class Number(NamedTuple):
     """One number of a prompt. Counts are log2(1 + count), so that knots stand at doublings."""
 
     name: str
-    family: str
     knots: tuple[float, ...]
 
 
@@ -75,37 +74,37 @@ _ENGLISH = frozenset(
 )
 
 NUMBERS = (
-    Number("digits", "numbers", _doublings(7)),
-    Number("question marks", "questions", _counts(3)),
-    Number("lines", "structure", _doublings(6)),
-    Number("capitals", "structure", _doublings(8)),
-    Number("operators", "numbers", _doublings(6)),
-    Number("stops", "structure", _doublings(7)),
-    Number("commas", "structure", _doublings(7)),
-    Number("brackets", "structure", _doublings(6)),
-    Number("quotes", "structure", _doublings(6)),
-    Number("markup", "structure", _doublings(6)),
-    Number("characters", "length", _doublings(17)),
-    Number("words", "length", _doublings(11)),
-    Number("numbers", "numbers", _doublings(6)),
-    Number("digits of the longest number", "numbers", _counts(4)),
-    Number("characters of the average word", "language", _counts(4)),
-    Number("characters of the longest word", "language", _doublings(5)),
-    Number("characters of the last line", "structure", _doublings(11)),
-    Number("different characters", "structure", _doublings(7)),
-    Number("marks of code", "code", _doublings(4)),
-    Number("turns", "conversation", _doublings(8, 2)),
-    Number("characters before the last turn", "conversation", _doublings(16, 2)),
-    Number("tools", "tools", _doublings(6, 2)),
-    Number("images", "attachments", (0.0, 1.0, 2.0, 4.0)),
-    Number("other attachments", "attachments", (0.0, 1.0, 2.0, 4.0)),
-    Number("JSON asked for", "format", (0.0, 1.0)),
-    Number("share of different words", "structure", _shares(8)),
-    Number("share beyond ASCII", "language", _shares(8)),
-    Number("share of Cyrillic and Greek", "language", _shares(2)),
-    Number("share of Chinese, Japanese and Korean", "language", _shares(2)),
-    Number("share of Arabic and Hebrew", "language", _shares(2)),
-    Number("share of common English words", "language", (0.0, 0.1, 0.2, 0.3, 0.5)),
+    Number("digits", _doublings(7)),
+    Number("question marks", _counts(3)),
+    Number("lines", _doublings(6)),
+    Number("capitals", _doublings(8)),
+    Number("operators", _doublings(6)),
+    Number("stops", _doublings(7)),
+    Number("commas", _doublings(7)),
+    Number("brackets", _doublings(6)),
+    Number("quotes", _doublings(6)),
+    Number("markup", _doublings(6)),
+    Number("characters", _doublings(17)),
+    Number("words", _doublings(11)),
+    Number("numbers", _doublings(6)),
+    Number("digits of the longest number", _counts(4)),
+    Number("characters of the average word", _counts(4)),
+    Number("characters of the longest word", _doublings(5)),
+    Number("characters of the last line", _doublings(11)),
+    Number("different characters", _doublings(7)),
+    Number("marks of code", _doublings(4)),
+    Number("turns", _doublings(8, 2)),
+    Number("characters before the last turn", _doublings(16, 2)),
+    Number("tools", _doublings(6, 2)),
+    Number("images", (0.0, 1.0, 2.0, 4.0)),
+    Number("other attachments", (0.0, 1.0, 2.0, 4.0)),
+    Number("JSON asked for", (0.0, 1.0)),
+    Number("share of different words", _shares(8)),
+    Number("share beyond ASCII", _shares(8)),
+    Number("share of Cyrillic and Greek", _shares(2)),
+    Number("share of Chinese, Japanese and Korean", _shares(2)),
+    Number("share of Arabic and Hebrew", _shares(2)),
+    Number("share of common English words", (0.0, 0.1, 0.2, 0.3, 0.5)),
 )
 NAMES = tuple(number.name for number in NUMBERS)
 CHARACTERS = NAMES.index("characters")
@@ -172,11 +171,6 @@ def ramps(surface: Surface) -> Ramps:
     risen = (surface[..., _OF] - _LOW) / _RISE
     clipped: Ramps = np.minimum(np.maximum(risen, np.float32(0.0)), np.float32(1.0))
     return clipped
-
-
-def number_of_column() -> NDArray[np.intp]:
-    """Return which number each ramp belongs to, shape (WIDTH,)."""
-    return _OF.astype(np.intp)
 
 
 def _lengths(

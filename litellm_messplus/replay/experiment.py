@@ -11,22 +11,17 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 from rich.console import Console
-from rich.table import Table
 
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.database import Filling, is_database, read_database
 from litellm_messplus.replay.files import ANSWER, SCORE, Joining, one_each, read_file, streams
 from litellm_messplus.replay.plan import Plan
-from litellm_messplus.replay.recording import Recording, ReplayError, check_same, concatenate
+from litellm_messplus.replay.recording import Matrix, Recording, ReplayError, concatenate
 from litellm_messplus.replay.run import (
-    Answers,
-    Degrade,
     Run,
-    answers,
     build_engine,
+    drawn_labels,
     simulated_checker,
-    teach,
 )
 from litellm_messplus.replay.show import draw, table
 from litellm_messplus.replay.summary import (
@@ -65,10 +60,10 @@ def settings_of(plan: Plan, policy: str, alpha: float) -> ZooSettings:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """One seed's requests, in their order, with the answers and labels of every possible call."""
+    """One seed's requests, in their order, with the labels of every possible call."""
 
     recording: Recording
-    answers: Answers
+    labels: Matrix
     seed: int
 
     def paying(self, share: float) -> "Session":
@@ -88,14 +83,7 @@ class Experiment:
         self.settings = settings_of(plan, plan.policy, alpha)
         self.encoder = encoder
         self.whole = concatenate(parts)
-        self._filling = None if self.whole.is_known.all() else Filling(self.whole)
-        self.stress = plan.stress
-        self.degrade = Degrade.parse(plan.stress.degrade, self.whole.models)
         self.plan = plan
-        self.lessons = None
-        if plan.lessons is not None:
-            self.lessons = read_file(Path(plan.lessons), encoder, reads=plan.reading.of_file)
-            check_same(self.whole, self.lessons)
         self.baselines = self._baselines() if plan.with_baselines else {}
         self.outcomes: list[Outcome] = []
 
@@ -109,9 +97,8 @@ class Experiment:
         found: dict[str, list[Outcome | None]] = {name: [] for name in self.baselines}
         hindsight = []
         for session in self._sessions():
-            hindsight.append(
-                Hindsight.of(session.answers.truth, session.recording.cost, self.alpha)
-            )
+            recording = session.recording
+            hindsight.append(Hindsight.of(recording.satisfied, recording.cost, self.alpha))
             read = session.paying(self.plan.reading.checker_cost)
             self.outcomes.append(self._replay(read, self.settings))
             advance()
@@ -122,7 +109,7 @@ class Experiment:
 
     def _sessions(self) -> Iterator[Session]:
         """Yield the sessions. Seed s shuffles with ``default_rng(s)``; the same generator then
-        draws the stress. Unknown outcomes of a log are drawn by a separate generator."""
+        draws who answers."""
         starts = np.cumsum([0] + [len(part) for part in self.parts[:-1]])
         for seed in range(self.plan.seeds):
             generator = np.random.default_rng(seed)
@@ -130,25 +117,18 @@ class Experiment:
             orders = [
                 start + arrange(len(part)) for part, start in zip(self.parts, starts, strict=True)
             ]
-            recording = self._outcomes(seed).take(np.concatenate(orders))
-            given = answers(recording.satisfied, recording.models, self.stress, generator)
+            recording = self.whole.take(np.concatenate(orders))
+            labels = drawn_labels(recording.satisfied, self.plan.feedback, generator)
             if self.plan.reading.checker is not None:
-                shown = simulated_checker(given.truth, self.plan.reading.checker, seed)
+                shown = simulated_checker(recording.satisfied, self.plan.reading.checker, seed)
                 recording = replace(recording, answers=shown)
-            yield Session(recording, given, seed)
-
-    def _outcomes(self, seed: int) -> Recording:
-        if self._filling is None:
-            return self.whole
-        return self._filling.drawn(np.random.default_rng([seed, 2]))
+            yield Session(recording, labels, seed)
 
     def _replay(self, session: Session, settings: ZooSettings) -> Outcome:
         """Replay a session; the engine's largest model is that of the stream's first row, whatever
         the seed."""
         engine = build_engine(self.whole, settings, self.encoder, session.seed)
-        if self.lessons is not None:
-            teach(engine, self.lessons)
-        return Run(engine, session.recording, session.answers, self.stress.delay).go()
+        return Run(engine, session.recording, session.labels, self.plan.delay).go()
 
     def _baselines(self) -> dict[str, Baseline]:
         paper = settings_of(self.plan, "paper", self.alpha)
@@ -161,7 +141,7 @@ class Experiment:
         return found
 
     def _guess(self, session: Session) -> Outcome | None:
-        truth, cost = session.answers.truth, session.recording.cost
+        truth, cost = session.recording.satisfied, session.recording.cost
         shares = educated_guess(truth.mean(axis=0), self.alpha)
         if shares is None:
             return None
@@ -171,8 +151,8 @@ class Experiment:
     def _report(
         self, hindsight: list[Hindsight], found: dict[str, list[Outcome | None]]
     ) -> ReplayReport:
-        alpha, models, confidence = self.alpha, self.whole.models, self.plan.confidence
-        drawn = () if self._filling is None else (self._filling.note,)
+        alpha, models = self.alpha, self.whole.models
+        confidence, window = self.plan.confidence, self.plan.window
         return ReplayReport(
             file=self.whole.name,
             unit=self.whole.unit,
@@ -181,16 +161,10 @@ class Experiment:
             score=Score.of(self.outcomes, models, alpha),
             hindsight=hindsight,
             baselines={name: _score(runs, models, alpha) for name, runs in found.items()},
-            windows=self._windows(),
-            notes=(*drawn, *self.whole.notes),
+            windows={} if window is None else window_figures(self.outcomes, alpha, window),
+            notes=self.whole.notes,
             certified={} if confidence is None else certified(self.outcomes, alpha, confidence),
         )
-
-    def _windows(self) -> dict[str, Any]:
-        if self.plan.window is None:
-            return {}
-        change = None if self.degrade is None else self.degrade.first(len(self.whole))
-        return window_figures(self.outcomes, self.alpha, self.plan.window, change)
 
 
 def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: float) -> Score | None:
@@ -202,42 +176,16 @@ def _score(outcomes: Sequence[Outcome | None], models: Sequence[str], alpha: flo
 # `messplus replay`: load, run, and show.
 
 
-def load(source: str, encoder: Encoder, *, reads: bool = False) -> list[Recording]:
-    """Load the recording in a file, or one for each zoo of a database.
-
-    If it ``reads``, the answers in a file are read too. Raises ReplayError, with what is wrong, if
-    there is none.
-    """
-    if is_database(source):
-        if reads:
-            raise ReplayError(
-                f"{source}: --second-answer: given a database; allowed: a file with "
-                "the answers of every model"
-            )
-        return read_database(source, encoder)
+def load(source: str, encoder: Encoder, *, reads: bool = False) -> Recording:
+    """Load the recording in a file; if it ``reads``, its answers too. Raises ReplayError if there
+    are none, or if the file cannot be used."""
     found = read_file(Path(source), encoder, reads=reads)
     if reads and found.answers is None:
         raise ReplayError(
             f"{source}: --second-answer: given no columns of answers to single requests; allowed: "
             f"'{found.models[0]}{ANSWER}' or '{found.models[0]}{SCORE}'"
         )
-    return [found]
-
-
-def print_all(
-    found: Sequence[Any],
-    as_dict: Callable[[Any], Any],
-    as_table: Callable[[Any], Table],
-    *,
-    as_json: bool,
-) -> None:
-    """Print a table for each, or JSON: an object for one, else a list."""
-    if as_json:
-        objects = [as_dict(each) for each in found]
-        print(json.dumps(objects[0] if len(objects) == 1 else objects))
-        return
-    for each in found:
-        Console().print(as_table(each))
+    return found
 
 
 def run(
@@ -253,7 +201,7 @@ def run(
     each. Raises ReplayError for unusable inputs."""
     encoder = HashedNgrams()
     reads = plan.reading.of_file
-    recordings = [each for source in sources for each in load(source, encoder, reads=reads)]
+    recordings = [load(source, encoder, reads=reads) for source in sources]
     joined = streams(recordings, joining)
     experiments = [
         Experiment(stream, alpha, plan, encoder)
@@ -264,7 +212,12 @@ def run(
         for experiment in experiments:
             task = bar.add_task(experiment.whole.name, total=experiment.runs)
             reports.append(experiment.go(partial(bar.advance, task)))
-    print_all(reports, ReplayReport.as_dict, table, as_json=as_json)
+    if as_json:
+        objects = [report.as_dict() for report in reports]
+        print(json.dumps(objects[0] if len(objects) == 1 else objects))
+    else:
+        for report in reports:
+            Console().print(table(report))
     if plot is not None:
         outcomes = [experiment.outcomes for experiment in experiments]
         draw(plot, list(zip(reports, outcomes, strict=True)))

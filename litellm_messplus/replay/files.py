@@ -21,8 +21,6 @@ from litellm_messplus.replay.recording import (
     ReplayError,
     concatenate,
 )
-from litellm_messplus.runtime import parquet
-from litellm_messplus.runtime.parquet import ParquetError
 
 SATISFIED, ANSWER, SCORE = "|satisfied", "|answer", "|score"
 COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
@@ -30,6 +28,8 @@ COSTS = {"|energy_j": "J", "|cost_usd": "USD"}
 
 LONGEST_FIELD = 2**31 - 1
 """Most characters of a prompt in a CSV; the module `csv` stops at 131,072 by default."""
+
+NO_POLARS = "Parquet needs polars, which is not installed: pip install 'litellm-messplus[parquet]'"
 
 Check = Callable[[Matrix], NDArray[np.bool_]]
 Columns = Mapping[str, Sequence[Any]]
@@ -102,15 +102,26 @@ def _table(path: Path) -> Columns:
     """Read all values of a CSV as text, so that an error can show the value as given."""
     try:
         if path.suffix in (".parquet", ".pq"):
-            return parquet.read(path)
+            return _parquet(path)
         if path.name.endswith((".csv", ".csv.gz")):
             return _csv(path)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error, ParquetError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ReplayError(f"{path}: cannot be read ({error or type(error).__name__})") from error
-    raise ReplayError(
-        f"{path}: given a file of an unknown kind; allowed: .csv, .csv.gz, .parquet, a SQLite file "
-        "ending in .db or .sqlite, or a database URL"
-    )
+    raise ReplayError(f"{path}: given a file of an unknown kind; allowed: .csv, .csv.gz, .parquet")
+
+
+def _parquet(path: Path) -> Columns:
+    # polars takes 180 MB, and only replays of such files need it. Others are as large, or need
+    # pandas.
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise ReplayError(f"{path}: cannot be read ({NO_POLARS})") from error
+    try:
+        found: Columns = pl.read_parquet(path).to_dict(as_series=False)
+    except pl.exceptions.PolarsError as error:
+        raise OSError((str(error).splitlines() or [type(error).__name__])[0]) from error
+    return found
 
 
 def _csv(path: Path) -> Columns:

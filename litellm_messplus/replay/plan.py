@@ -9,42 +9,6 @@ from litellm_messplus.settings.promise import SecondAnswer
 
 
 @dataclass(frozen=True)
-class Stress:
-    """The damage to the labels of a run. If ``feedback`` times ``feedback_bias`` is more
-    than 1, unsatisfied users always answer, and satisfied ones with probability 1 /
-    ``feedback_bias``."""
-
-    feedback: Annotated[
-        float, Option(min=0.0, max=1.0, help="The probability that a satisfied user answers.")
-    ] = 1.0
-    feedback_bias: Annotated[
-        float,
-        Option(
-            min=0.001,
-            help="How many times as often unsatisfied users answer. If that would be more than "
-            "always, they always do, and satisfied users that many times less often.",
-        ),
-    ] = 1.0
-    delay: Annotated[int, Option(min=0, help="How many requests late a label arrives.")] = 0
-    flip: Annotated[
-        float, Option(min=0.0, max=1.0, help="The probability that a label says the opposite.")
-    ] = 0.0
-    degrade: Annotated[
-        str | None,
-        Option(
-            metavar="MODEL=OTHER@START",
-            help="After the share START of a run, half of MODEL's answers, drawn at random, are "
-            "only as good as OTHER's.",
-        ),
-    ] = None
-
-    def answer_shares(self) -> tuple[float, float]:
-        """Return how likely a satisfied and an unsatisfied user answer."""
-        unsatisfied = min(1.0, self.feedback * self.feedback_bias)
-        return min(self.feedback, unsatisfied / self.feedback_bias), unsatisfied
-
-
-@dataclass(frozen=True)
 class Reading:
     """Options for reading the answers of a run."""
 
@@ -95,7 +59,10 @@ class Plan:
     in_order: Annotated[
         bool, Option("--in-order", help="Keep the order of the requests in a file.")
     ] = False
-    stress: Stress = field(default_factory=Stress)
+    feedback: Annotated[
+        float, Option(min=0.0, max=1.0, help="The probability that a user answers.")
+    ] = 1.0
+    delay: Annotated[int, Option(min=0, help="How many requests late a label arrives.")] = 0
     window: Annotated[
         int | None,
         Option(min=1, help="Also report satisfaction over windows of that many requests."),
@@ -108,15 +75,6 @@ class Plan:
         float,
         Option(help="Policy `paper` and its baseline explore with probability c / t^(1/4)."),
     ] = 0.1
-    lessons: Annotated[
-        str | None,
-        Option(
-            "--teach",
-            metavar="FILE",
-            help="A recording that the policy is taught before each run, as by `messplus import "
-            "--lessons`.",
-        ),
-    ] = None
     confidence: Annotated[
         float | None,
         Option(

@@ -26,15 +26,12 @@ AnswerRows = NDArray[np.float32]
 class Prompts:
     """The distinct prompts of a recording, encoded once.
 
-    ``texts`` and ``characters`` have one element each, ``features`` one row of float32; an
-    element of ``surfaces`` is None if the log has none, and a text is empty if only its features
-    were kept.
+    ``texts`` and ``surfaces`` have one element each, ``features`` one row of float32.
     """
 
     texts: tuple[str, ...]
-    characters: tuple[int, ...]
     features: FeatureRows
-    surfaces: tuple[Surface | None, ...]
+    surfaces: tuple[Surface, ...]
 
     @classmethod
     def encode(cls, texts: Sequence[str], encoder: Encoder) -> "Prompts":
@@ -42,13 +39,13 @@ class Prompts:
         conversations = [Conversation.of_text(text) for text in texts]
         read = encoder.encode([encoder.read(conversation) for conversation in conversations])
         surfaces = tuple(map(read_surface, conversations))
-        return cls(tuple(texts), tuple(map(len, texts)), read, surfaces)
+        return cls(tuple(texts), read, surfaces)
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
     """A recording of requests. ``satisfied`` (0 or 1) and ``cost`` (in ``unit``) have shape
-    (requests, models); NaN if unknown, as it can be in a log of served requests only.
+    (requests, models).
 
     ``prompt`` gives the row in ``prompts`` of every request. ``notes`` are for readers of any
     figure made from it. ``answers`` are the surfaces of the models' answers, of shape (requests,
@@ -75,27 +72,11 @@ class Recording:
 
     @property
     def first_costs(self) -> Matrix:
-        """The costs of the first request, shape (models,); the averages if those are not all
-        known, or are zero, from which no price follows."""
+        """The costs of the first request, shape (models,); the averages if one of those is zero,
+        from which no price follows."""
         first: Matrix = self.cost[0]
-        average: Matrix = np.nanmean(self.cost, axis=0)
+        average: Matrix = self.cost.mean(axis=0)
         return first if (first > 0.0).all() else average
-
-    @property
-    def is_known(self) -> NDArray[np.bool_]:
-        """Whether each outcome is known, verdict and cost; shape (requests, models)."""
-        return ~(np.isnan(self.satisfied) | np.isnan(self.cost))
-
-    def known(self) -> "Recording":
-        """Keep the requests with all outcomes known. Raises ReplayError if there are
-        none."""
-        places = np.flatnonzero(self.is_known.all(axis=1))
-        if not places.size:
-            raise ReplayError(
-                f"{self.name}: given no request to which every model's answer was judged; allowed: "
-                "at least one"
-            )
-        return self.take(places)
 
     def take(self, order: Order) -> "Recording":
         """Take the requests at those places, in that order; the prompts are shared."""
@@ -117,14 +98,21 @@ def concatenate(parts: Sequence[Recording]) -> Recording:
     if len(parts) == 1:
         return first
     for part in parts[1:]:
-        check_same(first, part)
+        for what, mine, theirs in (
+            ("models", first.models, part.models),
+            ("unit of cost", first.unit, part.unit),
+        ):
+            if mine != theirs:
+                raise ReplayError(
+                    f"{part.name}: {what}: given {theirs!r}; allowed in one stream with "
+                    f"{first.name}: {mine!r}"
+                )
     starts = np.cumsum([0] + [len(part.prompts.texts) for part in parts[:-1]])
     return replace(
         first,
         name=" + ".join(part.name for part in parts),
         prompts=Prompts(
             tuple(text for part in parts for text in part.prompts.texts),
-            tuple(count for part in parts for count in part.prompts.characters),
             np.concatenate([part.prompts.features for part in parts]),
             tuple(surface for part in parts for surface in part.prompts.surfaces),
         ),
@@ -142,16 +130,3 @@ def _joined(parts: Sequence[AnswerRows | None]) -> AnswerRows | None:
     """Join the answers of several recordings; None unless all have them."""
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if len(known) == len(parts) else None
-
-
-def check_same(first: Recording, other: Recording) -> None:
-    """Check that two recordings match. Raises ReplayError if they differ in models or unit."""
-    for what, mine, theirs in (
-        ("models", first.models, other.models),
-        ("unit of cost", first.unit, other.unit),
-    ):
-        if mine != theirs:
-            raise ReplayError(
-                f"{other.name}: {what}: given {theirs!r}; allowed in one stream with "
-                f"{first.name}: {mine!r}"
-            )

@@ -1,8 +1,6 @@
-"""One run: a recording, fed to the serving engine entry by entry as from a log, and the damage to
-its labels."""
+"""One run: a recording, fed to the serving engine entry by entry as from a log."""
 
 import math
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,6 @@ from statistics import NormalDist
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
@@ -22,102 +19,36 @@ from litellm_messplus.prediction.answer_heads import Turn
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.prediction.predictor import Before
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.replay.plan import Stress
-from litellm_messplus.replay.recording import AnswerRows, Matrix, Recording, ReplayError
+from litellm_messplus.replay.recording import AnswerRows, Matrix, Recording
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state.entries import Decided, Example, Labelled, Settled, Taught
+from litellm_messplus.state.entries import Decided, Example, Labelled, Settled
 from litellm_messplus.state.verdict import Given
 
 ZOO = "replay"
 
-# The damage to labels: few, biased, late, flipped ones, and a model that degrades.
-
-DEGRADED_SHARE = 0.5
-"""Share of a degraded model's labels that are replaced by the other's."""
+# The labels of a run.
 
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Degrade:
-    """A model that gets worse: from the share ``start`` of a run on, half of ``model``'s answers
-    are as good as ``other``'s answer to the same request. Its costs stay."""
-
-    model: str
-    other: str
-    start: float
-
-    @classmethod
-    def parse(cls, text: str | None, models: tuple[str, ...]) -> "Degrade | None":
-        """Parse `MODEL=OTHER@0.5`; None for no text. Raises ReplayError for anything else, or for
-        an unknown model."""
-        if text is None:
-            return None
-        match = re.fullmatch(r"(?P<model>.+)=(?P<other>.+)@(?P<start>0?\.\d+|[01])", text)
-        if match is None or not {match["model"], match["other"]} <= set(models):
-            raise ReplayError(
-                f"--degrade: given '{text}'; allowed: MODEL=OTHER@START, two of "
-                f"{', '.join(models)}, and the share of the run from 0 to 1 at which it starts"
-            )
-        return cls(match["model"], match["other"], float(match["start"]))
-
-    def first(self, requests: int) -> int:
-        """Return the index of the first request that it can affect."""
-        return int(self.start * requests)
+def drawn_labels(satisfied: Matrix, feedback: float, generator: np.random.Generator) -> Matrix:
+    """Draw the label of every possible call: NaN where it gets none, which gets one with
+    probability ``feedback``."""
+    return np.where(generator.random(satisfied.shape) < feedback, satisfied, np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """The answers of every possible call of a run; shapes (requests, models).
-
-    ``truth`` is whether the answer satisfies, ``label`` its label, and ``is_given`` whether it gets
-    a label.
-    """
-
-    truth: Matrix
-    label: Matrix
-    is_given: NDArray[np.bool_]
-
-
-def answers(
-    satisfied: Matrix, models: tuple[str, ...], stress: Stress, generator: np.random.Generator
-) -> Answers:
-    """Draw the answers of a run under stress. Every option has its own draws, whether it is on or
-    not, so that runs of one seed differ by the options alone."""
-    degraded = generator.random(len(satisfied))
-    answered, flipped = generator.random((2, *satisfied.shape))
-    truth = _degrade(satisfied, models, Degrade.parse(stress.degrade, models), degraded)
-    if_satisfied, if_unsatisfied = stress.answer_shares()
-    share = if_unsatisfied + truth * (if_satisfied - if_unsatisfied)
-    label = np.where(flipped < stress.flip, 1.0 - truth, truth)
-    return Answers(truth, label, answered < share)
-
-
-def _degrade(
-    satisfied: Matrix, models: tuple[str, ...], degrade: Degrade | None, draws: Matrix
-) -> Matrix:
-    if degrade is None:
-        return satisfied
-    model, other = models.index(degrade.model), models.index(degrade.other)
-    struck = draws < DEGRADED_SHARE
-    struck[: degrade.first(len(satisfied))] = False
-    truth = satisfied.copy()
-    truth[struck, model] = satisfied[struck, other]
-    return truth
-
-
-def simulated_checker(truth: Matrix, area: float, seed: int) -> AnswerRows:
+def simulated_checker(satisfied: Matrix, area: float, seed: int) -> AnswerRows:
     """Draw the scores of a checker whose area under the curve is ``area`` on every model, of shape
     (requests, models, numbers): normal, and higher for an answer that satisfies."""
     distance = math.sqrt(2.0) * NormalDist().inv_cdf(area)
-    noise = np.random.default_rng([seed, 3]).standard_normal(truth.shape)
-    found = np.zeros((*truth.shape, len(ANSWER_NUMBERS)), np.float32)
-    found[..., ANSWER_NUMBERS.index(OWN_SCORE)] = distance * truth + noise
+    noise = np.random.default_rng([seed, 3]).standard_normal(satisfied.shape)
+    found = np.zeros((*satisfied.shape, len(ANSWER_NUMBERS)), np.float32)
+    found[..., ANSWER_NUMBERS.index(OWN_SCORE)] = distance * satisfied + noise
     return found
 
 
@@ -164,37 +95,6 @@ def prices(recording: Recording) -> dict[str, Price]:
     }
 
 
-def teach(engine: Engine, lessons: Recording) -> None:
-    """Teach the engine another recording of its models first, as `messplus import --lessons`
-    does."""
-    rows = zip(lessons.prompt.tolist(), lessons.satisfied, lessons.cost, strict=True)
-    shown = lessons.answers
-    for request, (read, satisfied, costs) in enumerate(rows):
-        for number, model in enumerate(lessons.models):
-            if np.isnan(satisfied[number]) or np.isnan(costs[number]):
-                continue
-            engine.apply(
-                Taught(
-                    position=0,
-                    zoo=engine.zoo.name,
-                    batch=lessons.name,
-                    lesson_id=f"taught-{request}.{number}",
-                    example=Example(
-                        f"taught-{request}",
-                        engine.encoder.name,
-                        lessons.prompts.features[read],
-                        model,
-                        False,
-                        lessons.prompts.surfaces[read],
-                        answer=None if shown is None else shown[request, number],
-                    ),
-                    prompt_characters=lessons.prompts.characters[read],
-                    completion_tokens=float(costs[number]) / engine.zoo.prices[model].completion,
-                    value=float(satisfied[number]),
-                )
-            )
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A verdict on its way, on a call of a request of that service ``level``. ``of_choice`` and
@@ -211,14 +111,14 @@ class Verdict:
 
 
 class Run:
-    """One pass of one engine over one recording, in the recording's order."""
+    """One pass of one engine over one recording, in the recording's order. ``labels`` holds that of
+    every possible call, of shape (requests, models); NaN if it gets none."""
 
     def __init__(
-        self, engine: Engine, recording: Recording, answers: Answers, delay: int = 0
+        self, engine: Engine, recording: Recording, labels: Matrix, delay: int = 0
     ) -> None:
         self.engine = engine
         self.recording = recording
-        self.answers = answers
         self.level = engine.zoo.levels[DEFAULT_LEVEL]
         self._response_bias = engine.zoo.settings.response_bias
         self.place = {name: place for place, name in enumerate(recording.models)}
@@ -226,8 +126,7 @@ class Run:
         self._price = [engine.zoo.prices[model].completion for model in recording.models]
         self._prompt: list[int] = recording.prompt.tolist()
         self._cost: list[list[float]] = recording.cost.tolist()
-        self._label: list[list[float]] = answers.label.tolist()
-        self._is_given: list[list[bool]] = answers.is_given.tolist()
+        self._label: list[list[float]] = labels.tolist()
         self._late: Late[Verdict] = Late(delay)
         self._position = 0
         self._served = np.zeros(len(recording), dtype=np.intp)
@@ -247,7 +146,7 @@ class Run:
         return Outcome.of(
             self._served,
             self._calls,
-            self.answers.truth,
+            self.recording.satisfied,
             self.recording.cost,
             explorations=explorations,
             first=self._first,
@@ -292,7 +191,7 @@ class Run:
             str(request),
             level,
             self._read[prompt],
-            self.recording.prompts.characters[prompt],
+            len(self.recording.prompts.texts[prompt]),
             self.recording.models,
             may_go_on=self.recording.answers is not None,
         )
@@ -346,7 +245,7 @@ class Run:
                     zoo=self.engine.zoo.name,
                     call_id=call_id,
                     candidate=self.recording.models[model],
-                    prompt_characters=self.recording.prompts.characters[self._prompt[request]],
+                    prompt_characters=len(self.recording.prompts.texts[self._prompt[request]]),
                     prompt_tokens=0,
                     completion_tokens=self._cost[request][model] / self._price[model],
                     example=example,
@@ -354,7 +253,7 @@ class Run:
                 )
             )
             is_labelled = turn is not Turn.REPLACED or self.engine.checks_replaced(str(request))
-            if is_labelled and self._is_given[request][model]:
+            if is_labelled and not math.isnan(self._label[request][model]):
                 yield Verdict(request, model, call_id, model == served, example)
 
     def _example(

@@ -192,9 +192,6 @@ class Outcome:
 
 # Satisfaction over the last requests of a run: its course up to the end.
 
-AFTER_CHANGE = (100, 200, 300, 400, 500)
-"""Requests after a model degraded at which the window before them is reported."""
-
 
 def rolling_points(satisfied: Vector, alpha: float, window: int) -> Vector:
     """Compute the points above alpha over each window of a run; the first ends at request
@@ -203,35 +200,23 @@ def rolling_points(satisfied: Vector, alpha: float, window: int) -> Vector:
     return points
 
 
-def window_figures(
-    outcomes: Sequence[Outcome], alpha: float, window: int, change: int | None
-) -> dict[str, Any]:
-    """Compute the extra keys of `--window`; ``change`` is the request from which a model was
-    degraded.
+def window_figures(outcomes: Sequence[Outcome], alpha: float, window: int) -> dict[str, Any]:
+    """Compute the extra keys of `--window`.
 
     ``d_window``: points above alpha over the last window. ``d_window_worst``: over the worst window
     of a run. ``windows_below_two_points``: share of all windows more than two points below alpha.
-    ``d_window_after_degrade``: over the window that ends so many requests after the change. All are
-    means over seeds. Raises ReplayError for a window longer than the run.
+    All are means over seeds. Raises ReplayError for a window longer than the run.
     """
     requests = len(outcomes[0].satisfied)
     if window > requests:
         raise ReplayError(f"--window: given {window}; allowed: up to the {requests} requests there")
     points = np.array([rolling_points(outcome.satisfied, alpha, window) for outcome in outcomes])
-    figures: dict[str, Any] = {
+    return {
         "window": window,
         "d_window": float(points[:, -1].mean()),
         "d_window_worst": float(points.min(axis=1).mean()),
         "windows_below_two_points": float((points < -2.0).mean()),
     }
-    if change is not None:
-        means = points.mean(axis=0)
-        figures["d_window_after_degrade"] = {
-            str(after): float(means[change + after - window])
-            for after in AFTER_CHANGE
-            if window <= change + after <= requests
-        }
-    return figures
 
 
 # The certificate at the end of a run, from the labels alone.

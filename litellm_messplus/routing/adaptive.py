@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from litellm_messplus.routing import trying
-from litellm_messplus.routing.decision import Decision, Estimate, Reason, Situation
-from litellm_messplus.routing.held import without_trials
-from litellm_messplus.routing.limits import BINDS, Limits
+from litellm_messplus.routing.decision import Decision, Reason, Situation
 from litellm_messplus.routing.plan import EVIDENCE, Owed, plan
 from litellm_messplus.routing.price import (
     best_value,
@@ -106,7 +104,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     ]
     read = _read(situation, terms)
     scores = [score - value for score, value in zip(scores, read.value, strict=True)]
-    is_blind = known.is_blank and situation.number > BLIND and situation.strain < BINDS
+    is_blind = known.is_blank and situation.t > BLIND
     best = _largest(situation) if is_blind else min(terms.models, key=scores.__getitem__)
     pick = _pick(situation, known, view, terms, best, owed, is_blind=is_blind)
     ranking = _ranking(pick.chosen, terms.models, view.by_cost, scores)
@@ -146,18 +144,18 @@ def _terms(
 ) -> Terms:
     """Set the terms: by the plan over recent prompts if predictions from the prompt have beaten the
     means, else by the means."""
-    repayment = horizon(situation.number, answered_share)
+    repayment = horizon(situation.t, answered_share)
     backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
     evidence = known.evidence
     if situation.spread is not None:
         evidence = max(evidence, float(situation.spread.evidence[0]))
     if situation.outlook is not None and evidence >= EVIDENCE:
-        aimed = Owed(owed + PLANNED_RESERVE * reserved, situation.number, known.overrated)
+        aimed = Owed(owed + PLANNED_RESERVE * reserved, situation.t, known.overrated)
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
-        return Terms(models, _bounded(price, view) / situation.strain, True)
+        return Terms(models, _bounded(price, view), True)
     price = _bounded(_price(view, allowed, situation.alpha, backlog), view)
-    return Terms(allowed, price / situation.strain, False)
+    return Terms(allowed, price, False)
 
 
 def _pick(
@@ -172,7 +170,7 @@ def _pick(
 ) -> Pick:
     """Choose the best model, unless a probe is due. A probe that would cost the user much is made
     as an unseen call."""
-    chance, costs = trying.probe_probability(situation.number), view.typical_cost
+    chance, costs = trying.probe_probability(situation.t), view.typical_cost
     tried = trying.to_probe(terms.models, best, costs, known, situation.alpha)
     trial = (
         trying.trial(known, view.optimistic, situation.alpha, owed) if terms.is_planned else None
@@ -221,7 +219,7 @@ def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
     """Compute the surplus to aim at, from the cheapest candidate that holds alpha, or the best."""
     holds = [place for place in view.by_cost if known.rate[place] >= situation.alpha]
     holder = holds[0] if holds else max(view.by_cost, key=known.rate.__getitem__)
-    return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.number)
+    return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.t)
 
 
 def _view(situation: Situation, known: Knowledge) -> View:
@@ -280,38 +278,3 @@ def _reason(pick: Pick, is_blind: bool, is_within_reach: bool, backlog: float) -
     if not is_within_reach:
         return Reason.OUT_OF_REACH
     return Reason.BEHIND if backlog > 0.0 else Reason.AHEAD
-
-
-# How the limits in addition to alpha change a request: the charge for lateness, and no trials.
-
-
-def charged(situation: Situation) -> Situation:
-    """Charge each candidate for its lateness, and try nothing if the budget is nearly used up."""
-    limits = situation.limits
-    if limits is None:
-        return situation
-    if limits.charge > 0.0:
-        situation = replace(
-            situation,
-            estimates=_charged(situation.estimates, limits),
-            newcomers=_charged(situation.newcomers, limits),
-        )
-    return without_trials(situation) if limits.is_tight else situation
-
-
-def _charged(estimates: Sequence[Estimate], limits: Limits) -> tuple[Estimate, ...]:
-    return tuple(
-        replace(
-            each,
-            cost=each.cost + limits.charge * limits.late[each.candidate].now,
-            typical_cost=each.typical_cost + limits.charge * limits.late[each.candidate].typical,
-        )
-        for each in estimates
-    )
-
-
-def without_draw(decision: Decision, limits: Limits | None) -> Decision:
-    """Record a decision as certain if nothing could be tried."""
-    if limits is None or not limits.is_tight:
-        return decision
-    return replace(decision, exploration_probability=0.0, propensity=1.0)

@@ -5,7 +5,6 @@ from enum import StrEnum
 from math import log, sqrt
 
 from litellm_messplus.prediction.answer_heads import Spread
-from litellm_messplus.routing.limits import Limits
 from litellm_messplus.routing.plan import Outlook
 
 
@@ -33,6 +32,7 @@ class Reason(StrEnum):
     NONE_HEALTHY = "none_healthy"
     DEADLINE_MISSED = "deadline_missed"
     UNDECIDED = "undecided"
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,13 @@ class Estimate:
     """The estimates of one candidate for one request, before any call.
 
     ``cost`` is the cost of this request and ``typical_cost`` that of an average one, in the zoo's
-    unit; ``satisfaction`` is the paper's s-hat, a probability. ``length`` is the expected length of
-    this answer as a multiple of the candidate's usual one.
+    unit; ``satisfaction`` is the paper's s-hat, a probability.
     """
 
     candidate: str
     cost: float
     typical_cost: float
     satisfaction: float
-    length: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,8 @@ class Situation:
     are not enough of them. ``is_labelled`` states whether every answer to the request will get a
     label; None if unknown in advance. ``is_forced`` if the gates left a single candidate.
     ``newcomers`` are healthy candidates that are still on trial.
-    ``counted`` is the number of its conversation, from 1, if the promise counts conversations; None
-    if it counts requests.
     ``spread`` is what the answers of ``estimates`` usually show; None if the answer to this request
     may not be replaced by a second one.
-    ``limits`` are those in addition to alpha, None if the service level has none; the costs in
-    ``outlook`` include the charge for lateness, those of the estimates do not.
     """
 
     t: int
@@ -83,19 +77,7 @@ class Situation:
     is_labelled: bool | None = None
     is_forced: bool = False
     newcomers: tuple[Estimate, ...] = ()
-    limits: Limits | None = None
-    counted: int | None = None
     spread: Spread | None = None
-
-    @property
-    def number(self) -> int:
-        """The number of requests or conversations that the promise counts, this one included."""
-        return self.t if self.counted is None else self.counted
-
-    @property
-    def strain(self) -> float:
-        """The factor by which the budget raises the weight of a unit of cost; 1 without one."""
-        return 1.0 if self.limits is None else self.limits.strain
 
     @property
     def everyone(self) -> tuple[Estimate, ...]:
@@ -214,14 +196,10 @@ def raised(alpha: float, answered: int, requests: int, confidence: float) -> flo
     return after - surplus(alpha, answered, share, confidence)
 
 
-def aim(alpha: float, *, label_noise: float, raised: float = 0.0) -> float:
-    """Compute the share of satisfied labels at which the share of satisfied requests is alpha.
-
-    ``raised`` is what a promise with a `confidence` adds. If a label is wrong with probability
-    ``label_noise``, a true share alpha appears as noise + (1 - 2 noise) alpha.
-    """
-    wanted = min(alpha + raised, (1.0 + alpha) / 2.0)
-    return label_noise + (1.0 - 2.0 * label_noise) * wanted
+def aim(alpha: float, raised: float) -> float:
+    """Return the share of satisfied labels to aim at; ``raised`` is what a promise with a
+    `confidence` adds to alpha."""
+    return min(alpha + raised, (1.0 + alpha) / 2.0)
 
 
 def label_weight(satisfaction: float, response_bias: float) -> float:

@@ -1,9 +1,7 @@
 """Requests without a choice: those that stay with their conversation, and those that only one
 candidate can take."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import IntEnum
 
 from litellm_messplus.routing.decision import Decision, Reason, Situation
 from litellm_messplus.rows import public, record
@@ -79,14 +77,6 @@ def _settled(
 # share f of forced requests at rate r, their target is (alpha - f r) / (1 - f).
 
 
-class Answer(IntEnum):
-    """The answer to whether a candidate can take a request; a larger one is preferred."""
-
-    NO = 0
-    UNKNOWN = 1
-    YES = 2
-
-
 FAILED = "gates_failed"
 """Logged in place of the gates that differed between candidates if checking them failed: then
 only the largest is eligible."""
@@ -101,8 +91,8 @@ class Gated:
     """The candidates that could take a request, where not all could, for the log."""
 
     eligible: tuple[str, ...] = public(
-        "The healthy candidates that could take the request, if not all could: the others were "
-        "ranked last. With a single one, the request was forced."
+        "The healthy candidates that could take the request, if not all could. With a single one, "
+        "the request was forced."
     )
     gated_by: tuple[str, ...] | None = public(
         "Why the others could not, in words, such as `images`; NULL if all could.", default=None
@@ -112,44 +102,6 @@ class Gated:
     def is_forced(self) -> bool:
         """Whether a single candidate could take it."""
         return len(self.eligible) == 1
-
-
-def all_of(answers: Iterable[Answer]) -> Answer:
-    """Return the answer to a request that needs all of these; YES if it needs nothing."""
-    return min(answers, default=Answer.YES)
-
-
-def passing(answers: Mapping[str, Answer]) -> frozenset[str] | None:
-    """Return the names with the best answer; None if there is nothing to gate.
-
-    That is the case if all answers are equal, and in particular if all are NO: then no candidate
-    is known to be right, and the request goes where it would have gone anyway.
-    """
-    best = max(answers.values(), default=Answer.NO)
-    if best is Answer.NO:
-        return None
-    found = frozenset(name for name, answer in answers.items() if answer is best)
-    return None if len(found) == len(answers) else found
-
-
-def within(expected: Mapping[str, float], most: float) -> frozenset[str]:
-    """Return the names of which at most so much is expected, or that of the least if none is."""
-    limit = max(most, min(expected.values()))
-    return frozenset(name for name, value in expected.items() if value <= limit)
-
-
-ROOM = 1.1
-"""Factor on the counted tokens: each model has its own tokenizer."""
-
-
-def fits(tokens: float, answer_tokens: float, window: int | None) -> Answer:
-    """Return whether a prompt and its answer fit into a window; UNKNOWN if only the prompt is sure
-    to fit. A window that is not stated (None) takes everything."""
-    if window is None:
-        return Answer.YES
-    if tokens > window:
-        return Answer.NO
-    return Answer.YES if ROOM * tokens + answer_tokens <= window else Answer.UNKNOWN
 
 
 def forced(situation: Situation, expected_satisfaction: float) -> Decision:

@@ -209,7 +209,7 @@ def panel(
         return ()
     is_owed = situation.queue + situation.in_flight > 0.0
     spent = max(cost[choice], median(cost)) if is_owed else cost[choice]
-    early = PANEL_START / (situation.number + PANEL_YOUNG)
+    early = PANEL_START / (situation.t + PANEL_YOUNG)
     earned = known.unseen_labelled * max(PANEL_SHARE, early) * spent
     return tuple(
         model

@@ -36,6 +36,10 @@ LOG_SECONDS = 60.0
 """Seconds between two log lines of one kind, so that a failing part cannot flood the log."""
 
 
+UNROUTED = "unrouted."
+"""Prefix of the names of the answers that were not routed, of a zoo and a call type."""
+
+
 class Counters:
     """The counts by name; the same failure is logged at most once a minute."""
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from typing import NoReturn
 
 
@@ -27,8 +28,7 @@ class DatabaseAwayError(ConfigurationError):
 
 
 class RefusedError(MessplusError):
-    """A request for what does not exist, or for what no candidate is expected to keep in a
-    zoo that refuses such requests. The message is for the client."""
+    """A request for what does not exist. The message is for the client."""
 
 
 class JournalFullError(MessplusError):
@@ -41,6 +41,10 @@ class NotWrittenError(MessplusError):
 
 class UnsettledError(MessplusError):
     """The transaction that may have written the record does not end."""
+
+
+class NoAnswerError(MessplusError):
+    """A call ended without an answer although LiteLLM raised no error."""
 
 
 class LateLogError(MessplusError):
@@ -72,18 +76,29 @@ class TooOftenError(MessplusError):
         super().__init__(reason)
 
 
-class CountsRequestsError(MessplusError):
-    """A verdict on a conversation in a zoo whose promise counts requests."""
-
-
 class TooManyVerdictsError(MessplusError):
     """A call has been judged so often that no further verdict is accepted."""
 
 
-def end_process(reason: str) -> NoReturn:
-    """Print one message in place of a traceback, and end the process, so that no worker is
-    restarted."""
-    print(f"\nmessplus: {reason}\n", file=sys.stderr)
+WAY_ON = (
+    "LiteLLM starts without it once `litellm_messplus.plugin.instance` is taken out of "
+    "`litellm_settings.callbacks`"
+)
+
+
+def end_process(error: Exception) -> NoReturn:
+    """Print one line in place of a traceback, and end the process, so that no worker is
+    restarted.
+
+    The line says what is wrong. For an error that nobody foresaw it says where, too: an operator
+    can report it. It ends with the way on, since the proxy serves users who need no routing.
+    """
+    reason = str(error)
+    if not isinstance(error, MessplusError):  # a bug, or what only a traceback would tell
+        *_, frame = traceback.extract_tb(error.__traceback__)
+        reason = f"{type(error).__name__} at {frame.filename}:{frame.lineno}: {reason}"
+    reason = " ".join(reason.split())
+    print(f"\nmessplus: the plugin cannot start: {reason}. {WAY_ON}\n", file=sys.stderr)
     sys.stderr.flush()
     os._exit(1)
 

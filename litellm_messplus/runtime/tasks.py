@@ -6,10 +6,24 @@ reverse order of dependency, and every part is closed even if another one raises
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeVar
 
 from litellm_messplus.runtime.counters import Counters
+
+Result = TypeVar("Result")
+
+
+def apart(work: Coroutine[Any, Any, Result]) -> Result:
+    """Wait for ``work`` in a thread with an event loop of its own, while one runs here.
+
+    LiteLLM imports its callbacks in a plain function that its event loop runs: nothing can be
+    awaited there, and no second loop can run in the same thread.
+    """
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
 
 MOST = 1000
 """The default for the most tasks of one part at once."""
@@ -64,16 +78,21 @@ class Periodic(Tasks):
         retry: float | None = None,
     ) -> None:
         """Do a job ``first`` seconds from now and then every ``seconds``. An exception is counted
-        as ``counter``, logged as ``failed``, and the job repeated after ``retry`` seconds."""
+        as ``counter``, logged as ``failed``, and the job repeated after ``retry`` seconds. A first
+        TimeoutError is not: the event loop may have stood still, and not what was waited for."""
 
         async def repeat() -> None:
+            is_late = False
             await asyncio.sleep(first)
             while True:
                 pause = seconds
                 try:
                     await job()
-                except Exception:
-                    self._counters.failure(counter, failed)
+                    is_late = False
+                except Exception as error:
+                    was_late, is_late = is_late, isinstance(error, TimeoutError)
+                    if was_late or not is_late:
+                        self._counters.failure(counter, failed)
                     pause = seconds if retry is None else retry
                 await asyncio.sleep(pause)
 

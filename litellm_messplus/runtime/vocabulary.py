@@ -13,12 +13,11 @@ class LabelKind(StrEnum):
     FEEDBACK = "feedback"
     CHECK = "check"
     JUDGE = "judge"
-    IMPLICIT = "implicit"
 
 
-PRECEDENCE = (LabelKind.FEEDBACK, LabelKind.CHECK, LabelKind.JUDGE, LabelKind.IMPLICIT)
+PRECEDENCE = (LabelKind.FEEDBACK, LabelKind.CHECK, LabelKind.JUDGE)
 """The default precedence of labels, strongest first: a user's feedback, a program's check, a
-model's judgement, and what is inferred from behaviour."""
+model's judgement."""
 
 
 class Change(StrEnum):
@@ -55,13 +54,12 @@ class Failure(StrEnum):
     CLIENT_GONE = "client_gone"
     REFUSED = "refused"
     """The request itself was at fault."""
+    UNKNOWN = "unknown"
+    """Nothing told how it ended."""
 
 
-SERVING = (Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE)
+SERVING = (Failure.UPSTREAM, Failure.NO_DEPLOYMENT, Failure.DEADLINE, Failure.UNKNOWN)
 """Failures in serving: the user got an error for a valid request."""
-FAILED = "check:failure"
-"""The source of the only label that counts on a request without an answer: it is given if a promise
-has `failures: count`."""
 
 
 class GradingStatus(StrEnum):
@@ -89,9 +87,6 @@ class CostSource(StrEnum):
     UNKNOWN = "unknown"
 
 
-RULE = "first: "
-"""The beginning of the name of a rule before the choice, among the reasons why candidates were
-gated."""
 BEFORE_SUFFIX = ":before"
 """The suffix of the stream that counts requests served as before: they count towards no promise of
 the operator, and have numbers and a virtual queue of their own."""
@@ -106,12 +101,12 @@ def level_before(level: str) -> str:
 
 
 GRANT_SUFFIX = ":asked"
-"""The suffix of the stream that counts the requests that were granted what they requested: their
-level's promise is kept to them apart, so that no caller changes what other keys are promised."""
+"""The suffix of the stream that counts the requests that were granted the level: its promise is
+kept to them apart, so that no caller changes what the keys of that level are promised."""
 
 
 def level_grants(level: str) -> str:
-    """Return the stream of a service level's requests that were granted what they requested."""
+    """Return the stream of the requests that were granted a service level."""
     return f"{level}{GRANT_SUFFIX}"
 
 

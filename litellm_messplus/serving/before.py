@@ -104,12 +104,16 @@ class Arms:
         self._seed = seed
         self._paces: dict[str, Pace] = {}
 
-    def arm(self, zoo: str, request: IncomingRequest) -> tuple[Trial, str | None]:
-        """Draw the arm of a request, and return it with what serves it, None if it is routed."""
-        mode = self._modes.now[zoo]
+    def arm(self, zoo: Zoo, request: IncomingRequest) -> tuple[Trial, str | None]:
+        """Draw the arm of a request, and return it with what serves it, None if it is routed.
+
+        Raises RefusedError for a switch that the client wrote wrongly."""
+        mode = self._modes.now[zoo.name]
+        if request.is_switched_off:
+            return Trial(Arm.OFF), mode.before or zoo.largest
         if not mode.draws:
             return ROUTED, None
-        draw = self._draw(zoo, request) if mode.splits else None
+        draw = self._draw(zoo.name, request) if mode.splits else None
         arm = mode.arm(draw)
         before = None if arm is Arm.ROUTED else mode.before or LITELLM
         return Trial(arm, conversation_draw=draw), before
@@ -162,25 +166,19 @@ def shadow_level(level: ServiceLevel) -> ServiceLevel:
 
 
 def served_before(
-    deployments: Sequence[Deployment], before: str, tried: Collection[str], order: int | None
+    deployments: Sequence[Deployment],
+    before: str,
+    failed: Collection[str],
+    barred: Collection[str],
+    order: int | None,
 ) -> Sequence[Deployment]:
-    """Return the deployments that served before: all of them or those of a group, in their order,
-    or those of one candidate first and the others as a last resort."""
+    """Return the deployments that served before: all of them, as LiteLLM's order, weights and
+    strategy decide, those of a group, or those of one candidate and the others as a last resort."""
     if before == LITELLM:
         return deployments
     group = group_of(before)
-    if group is not None:
-        return _members(deployments, group, order)
-    if order is not None:
-        return deployment.best_of_order(deployments, (before,), order)
-    return deployment.ranked(deployments, (before,), tried)
-
-
-def _members(
-    deployments: Sequence[Deployment], group: str, order: int | None
-) -> Sequence[Deployment]:
-    """Return the deployments of a group, unchanged: LiteLLM's order, weights and strategy decide.
-    If none is healthy, or has the order that LiteLLM falls back to, return all deployments."""
+    if group is None:
+        return deployment.to_try(deployments, (before,), failed, barred, order)
     own = of_group(deployments, group)
     is_there = any(order is None or deployment.user_order(each) == order for each in own)
     return own if is_there else deployments

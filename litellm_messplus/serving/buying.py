@@ -1,7 +1,7 @@
 """Buying labels: which requests get them, and which candidates are called unseen for them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.labels.buying import LEAST, KeyShares, is_drawn, need, rate
-from litellm_messplus.labels.checks.shipped import METADATA_KEY
+from litellm_messplus.labels.checks.shipped import REFERENCE
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.source import Finding, JudgedRequest
 from litellm_messplus.prediction.surface import Surface
@@ -60,12 +60,15 @@ class Buyer:
         """Return the probability with which labels of the request's answers are bought, None if
         none are; and whether all answers will be labelled, None if known only from the log."""
         self._keys.count(request.key_hash, datetime.now(UTC).date())
-        if self.is_free(request):
+        if self.zoo.labels.checks.reference and REFERENCE in request.client_metadata:
             return None, True
         if question.is_alone and self._compares:  # no other candidate answers it
             return None, False
         bought = self._draw(engine, question, request, situation)
-        return bought, self.otherwise() if bought is None else True
+        if bought is not None:
+            return bought, True
+        # A check of the operator's may label any answer, which only the log shows.
+        return None, None if self.zoo.labels.checks.callables else False
 
     def _draw(
         self, engine: Engine, question: Question, request: IncomingRequest, situation: Situation
@@ -126,15 +129,6 @@ class Buyer:
         """Add to the cost that a request's labels are expected to have for its key."""
         self._keys.spend(key, cost)
         self._expected[request_id] = self._expected.get(request_id, 0.0) + cost
-
-    def is_free(self, request: IncomingRequest) -> bool:
-        """Tell whether a check will label every answer, so that no label needs to be bought."""
-        return self.zoo.labels.checks.reference and METADATA_KEY in request.client_metadata
-
-    def otherwise(self) -> bool | None:
-        """Tell whether answers without bought labels are labelled: None if a check of the
-        operator's may label them, which only the log shows."""
-        return None if self.zoo.labels.checks.callables else False
 
     def with_comparison(self, decision: Decision, situation: Situation) -> Decision:
         """Add to the decision the answer to compare with: the largest candidate's, or a cheaper
@@ -231,24 +225,3 @@ async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:
     """Count the hours since the zoo's first request of today; 0 if there is none."""
     first = await first_request(connection, zoo, now.date())
     return 0.0 if first is None else (now - first).total_seconds() / 3600.0
-
-
-def idle_reasons(zoos: Mapping[str, ZooSettings]) -> Sequence[str]:
-    """Explain, for the log at the start, why each zoo whose limit is 0 will never buy labels."""
-    notes = []
-    for name, zoo in zoos.items():
-        buying = zoo.buy_labels
-        if buying is None:
-            continue
-        limits = [
-            limit
-            for limit, most in (
-                ("budget_per_day", buying.budget_per_day),
-                ("gradings_per_day", buying.gradings_per_day),
-                ("label_rate", zoo.label_rate),
-            )
-            if most == 0
-        ]
-        if limits:
-            notes.append(f"{name}: no labels are bought, for {' and '.join(limits)} is 0")
-    return notes

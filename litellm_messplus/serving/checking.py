@@ -6,44 +6,35 @@ start accepts but an operator hardly intends is reported as a note.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from litellm_messplus.runtime import parquet
 from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.tasks import apart
 from litellm_messplus.serving.deployments.deployment import (
     candidate_of,
-    deployment_id,
     members,
     routing_groups,
 )
 from litellm_messplus.serving.deployments.index import configured_zoos
-from litellm_messplus.serving.deployments.prices import measured_deployments
 from litellm_messplus.serving.judges import check_judges
-from litellm_messplus.settings.load import load_settings
+from litellm_messplus.serving.litellm_seam import proxy_configuration
+from litellm_messplus.settings.load import check_start, load_settings, unreadable
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.settings.serving import WatchSettings
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.reading import OtherVersionError, UnreadableDatabaseError, revision_of
-from litellm_messplus.store.schema import newest
+from litellm_messplus.store.database import check_place
+from litellm_messplus.store.reading import (
+    OtherVersionError,
+    UnreadableDatabaseError,
+    refuse_other_version,
+)
 from litellm_messplus.switching.modes import Mode
 
-CALLBACK = "litellm_messplus.plugin.instance"
-"""The name that `litellm_settings.callbacks` must list, or LiteLLM never loads the plugin."""
 PER = 1_000_000
 """Number of tokens for which prices are shown."""
-
-
-@dataclass(frozen=True)
-class Honoured:
-    """The settings and zoos of a valid configuration; ``measured`` are the deployments whose
-    energy is measured."""
-
-    settings: MessplusSettings
-    zoos: dict[str, Zoo]
-    measured: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +84,39 @@ class Checked:
 _ADAPTER: TypeAdapter[Checked] = TypeAdapter(Checked)
 
 
-def honoured(config: Mapping[str, Any]) -> Honoured:
+def honoured(config: Mapping[str, Any]) -> tuple[MessplusSettings, dict[str, Zoo]]:
     """Read the settings and zoos of a whole proxy configuration.
 
     Raises ConfigurationError for the first key that cannot be honoured.
     """
     settings = load_settings(config)
-    create_engine(settings.database)  # validates the URL, without connecting
+    check_place(settings.database)
     model_list = config.get("model_list") or []
     zoos = configured_zoos(settings, config)
     check_judges(settings, model_list)
-    _check_archive(settings)
-    check_affinity(list(zoos), config.get("router_settings") or {})
-    return Honoured(settings, zoos, measured_deployments(zoos, model_list))
+    router_settings = config.get("router_settings") or {}
+    check_strategy(router_settings)
+    check_affinity(list(zoos), router_settings)
+    return settings, zoos
 
 
-def _check_archive(settings: MessplusSettings) -> None:
-    archive = settings.retention.archive if settings.retention is not None else None
-    if archive is not None and not parquet.is_installed():
-        raise ConfigurationError(
-            "messplus.retention.archive", archive, f"nothing without an extra: {parquet.INSTALL}"
-        )
+STRATEGIES = (
+    "simple-shuffle",
+    "least-busy",
+    "usage-based-routing-v2",
+    "latency-based-routing",
+    "cost-based-routing",
+)
+"""LiteLLM's strategies that ask a filter first, the default one first."""
+
+
+def check_strategy(router_settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError if LiteLLM would pick deployments without asking the plugin. The
+    strategy of a routing group always asks it, if that of the router does."""
+    given = router_settings.get("routing_strategy")
+    if given is not None and given not in STRATEGIES:
+        allowed = f"{', '.join(STRATEGIES)}: by any other, LiteLLM picks without asking the plugin"
+        raise ConfigurationError("router_settings.routing_strategy", given, allowed)
 
 
 OVERRULING = ("session_affinity", "deployment_affinity")
@@ -142,44 +145,37 @@ def check_affinity(zoos: Sequence[str], router_settings: Mapping[str, Any]) -> N
             )
 
 
-def checked(config: Mapping[str, Any]) -> Checked:
-    """Return what the configuration would start with. Raises ConfigurationError as a start would,
-    and if LiteLLM is not configured to load the plugin."""
-    callbacks = (config.get("litellm_settings") or {}).get("callbacks") or []
-    given = [callbacks] if isinstance(callbacks, str) else list(callbacks)
-    if CALLBACK not in given:
-        raise ConfigurationError(
-            "litellm_settings.callbacks", given, f"a list with {CALLBACK}, which loads the plugin"
-        )
-    found = honoured(config)
-    zoos = tuple(_zoo(zoo, config) for zoo in found.zoos.values())
-    return Checked(found.settings.encoder, found.settings.database, zoos, tuple(_notes(config)))
-
-
-LOOK_SECONDS = 5.0
-"""Seconds that a database may take to return which migrations it has."""
+def checked(path: Path) -> Checked:
+    """Return what a start with the configuration in a file would start. Raises ConfigurationError
+    as a start would, and if LiteLLM is not configured to load the plugin."""
+    try:
+        config = proxy_configuration(str(path))
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise unreadable(path, error) from error
+    check_start(config)
+    settings, zoos = honoured(config)
+    shown = tuple(_zoo(zoo, config) for zoo in zoos.values())
+    notes = apart(database_notes(settings.database))
+    return Checked(settings.encoder, settings.database, shown, notes)
 
 
 async def database_notes(database: str) -> tuple[str, ...]:
     """Return notes on the database that a start would open. Raises OtherVersionError if the start
     would refuse its schema."""
     try:
-        found = await revision_of(database, LOOK_SECONDS)
+        await refuse_other_version(database)
     except OtherVersionError:
         raise
     except UnreadableDatabaseError as error:
         return (f"the database was not looked at: {error}",)
-    if found in (None, newest()):
-        return ()
-    return (
-        f"the start migrates the database from {found} to {newest()}, and there is no way back but "
-        "a backup: docs/upgrade.md",
-    )
+    return ()
 
 
 def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
     groups = routing_groups(config.get("router_settings") or {})
-    own = members(zoo.name, zoo.settings, config.get("model_list") or [], groups)
+    own = members(zoo.name, config.get("model_list") or [], groups)
     return CheckedZoo(
         zoo.name,
         zoo.settings.policy,
@@ -199,21 +195,22 @@ def _zoo(zoo: Zoo, config: Mapping[str, Any]) -> CheckedZoo:
             )
             for name, price in zoo.prices.items()
         ),
-        tuple(_labels(zoo.settings)),
-        tuple(_zoo_notes(zoo, own)),
+        tuple(label_sources(zoo.settings)),
+        tuple(_zoo_notes(zoo)),
     )
 
 
-def _labels(settings: ZooSettings) -> list[str]:
+def label_sources(settings: ZooSettings) -> list[str]:
+    """Return the names of the sources of a zoo's labels."""
     found = [*settings.labels.sources]
     if (buying := settings.buy_labels) is not None:
         found.append(f"{buying.how}:{buying.judge or 'largest'}")
     return found
 
 
-def _zoo_notes(zoo: Zoo, own: Sequence[Mapping[str, Any]]) -> list[str]:
+def _zoo_notes(zoo: Zoo) -> list[str]:
     notes = []
-    if _labels(zoo.settings) == ["feedback"]:
+    if label_sources(zoo.settings) == ["feedback"]:
         notes.append(
             "labels come from feedback alone: after 64 requests without any, the largest serves"
         )
@@ -228,16 +225,4 @@ def _zoo_notes(zoo: Zoo, own: Sequence[Mapping[str, Any]]) -> list[str]:
             "prompts or answers cost nothing, for a price that is left out is zero: "
             f"{', '.join(half)}"
         )
-    ids = [deployment_id(one) for one in own if (one.get("model_info") or {}).get("id")]
-    if len(set(ids)) < len(ids):
-        notes.append("two deployments have the same model_info.id: LiteLLM keeps one of them")
     return notes
-
-
-def _notes(config: Mapping[str, Any]) -> list[str]:
-    key = (config.get("general_settings") or {}).get("master_key")
-    if key:
-        return []
-    return [
-        "general_settings.master_key is not set: administrators' routes need LITELLM_MASTER_KEY"
-    ]

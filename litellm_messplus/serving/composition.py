@@ -1,6 +1,5 @@
 """The parts of the plugin: built, started, and stopped in an order that loses nothing."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -22,14 +21,12 @@ from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.serving.before import Arms, SamplePurses
 from litellm_messplus.serving.buying import Buyers
 from litellm_messplus.serving.decided import RequestDecider
+from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
 from litellm_messplus.serving.deployments.metering import Meter, PromptTokens
-from litellm_messplus.serving.deployments.prices import MeasuredDeployment
-from litellm_messplus.serving.ends import CallSink, ServedCalls
-from litellm_messplus.serving.energy_service import EnergyService, OtherWorkers
-from litellm_messplus.serving.explorer import Explorer
+from litellm_messplus.serving.ends import CallSink
 from litellm_messplus.serving.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
 from litellm_messplus.serving.holding.holds import Holds
 from litellm_messplus.serving.holding.line_log import LineLog
@@ -38,19 +35,18 @@ from litellm_messplus.serving.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.serving.judges import Judges
 from litellm_messplus.serving.labelling import LabelWriter, build_label_desk
 from litellm_messplus.serving.litellm_seam import flush_log_events
-from litellm_messplus.serving.logprobs import AnswerLogprobs
 from litellm_messplus.serving.metrics import Distributions
 from litellm_messplus.serving.modes import LiveModes, ModeChanges, WayBack
-from litellm_messplus.serving.monitoring import StatusWatch
+from litellm_messplus.serving.monitoring import Retention, StatusWatch
 from litellm_messplus.serving.open_requests import Authors, OpenRequests
 from litellm_messplus.serving.page import Page
 from litellm_messplus.serving.reading import RequestReader
-from litellm_messplus.serving.retention import Retention
+from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.serving.router import Listeners, RequestRouter
 from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.second import SecondAnswers
+from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.shared_counters import SharedCounters, readiness
-from litellm_messplus.serving.visibility import Visibility
 from litellm_messplus.serving.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoos
@@ -65,10 +61,10 @@ READING_CONNECTIONS = 2
 class Parts:
     """The parts of one worker process. LiteLLM's hooks use those without an underscore.
 
-    ``engines`` have been restored up to ``position``; ``measured`` are the deployments whose energy
-    is measured, and ``prompt_tokens`` counts for the candidates whose tokenizer is available.
-    ``modes`` have been read from the database; until then the modes of the file apply. With a
-    ``keeper`` the learner is a process of its own, else it is in this one.
+    ``engines`` have been restored up to ``position``; ``prompt_tokens`` counts for the candidates
+    whose tokenizer is available. ``modes`` have been read from the database; until then the modes
+    of the file apply. With a ``keeper`` the learner is a process of its own, else it is in this
+    one.
     """
 
     def __init__(
@@ -79,7 +75,6 @@ class Parts:
         database: AsyncEngine,
         position: int = 0,
         *,
-        measured: Sequence[MeasuredDeployment] = (),
         prompt_tokens: PromptTokens | None = None,
         modes: LiveModes | None = None,
         keeper: Keeper | None = None,
@@ -108,10 +103,6 @@ class Parts:
             )
         )
         self.live = LiveZoos(engines, index, database, counters, self.journal.follow)
-        self._other_workers = OtherWorkers(database, position)
-        self._energy = keep(
-            EnergyService(measured, index, engines, self.journal, self._other_workers, counters)
-        )
         self._influence = KeyInfluence(settings, database, counters)
         self._writer = keep(LabelWriter(self.journal, self._influence, counters))
         report = self._writer.report
@@ -122,44 +113,39 @@ class Parts:
         self._writer.also(self._buyers.found)
         self._desk = keep(build_label_desk(settings, report, counters, self._judges.of_zoo))
         self._scores = AnswerScores(settings.zoos, self._desk, counters)
-        closings.then(flush_log_events, "LiteLLM's log events")
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         self._holds = Holds(engines, index, counters)
         self.line_log = LineLog(database, self._holds, engines, counters)
         sink = self._call_sink(index)
-        self._explorer = keep(Explorer(sink, counters, charge_caller=settings.charge_explorations))
-        self.visibility = Visibility(open_requests, counters)
-        self.served = ServedCalls(open_requests, Authors(database), index, sink, counters)
-        self.logprobs = AnswerLogprobs(settings.zoos, open_requests, counters)
+        failing, authors = Failing(), Authors(database)
+        self.served = keep(ServedCalls(open_requests, authors, index, sink, failing, counters))
+        closings.then(flush_log_events, "LiteLLM's log events")
+        self._explorer = keep(Explorer(sink, counters))
         self.seconds = SecondAnswers(settings.zoos, open_requests, index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
         self._changes = ModeChanges(database, self.modes)
         self._zoos = ZooDesk(database, engines, self.modes, self._changes)
-        self._way_back = WayBack(
-            database, engines, self.modes, self._changes, counters, settings.webhook
-        )
+        self._way_back = WayBack(database, engines, self.modes, self._changes, counters)
         self._samples = SamplePurses(settings.zoos, database)
-        self._features = keep(FeatureService(encoder, failed=self._encoder_failed))
+        self._features = keep(FeatureService(encoder, self._encoder_failed))
         self._feedback_desk = self._build_feedback_desk(open_requests)
         self._next_turn_feedback = keep(NextTurnFeedback(self._feedback_desk, counters))
         reader = RequestReader(
             self._features,
             prompt_tokens or PromptTokens(list(engines), []),
             self.gates,
-            counters,
             deadline_seconds=settings.deadline_seconds,
         )
-        decider = RequestDecider(
-            settings, reader, self._holds, self._buyers.of_zoo, self.modes, counters
-        )
+        decider = RequestDecider(settings, reader, self._holds, self._buyers.of_zoo, counters)
         listeners = Listeners(self.journal, self._desk, self._explorer, self._next_turn_feedback)
         arms = Arms(self.modes, self._samples, counters, seed=settings.seed)
         self.router = keep(
-            RequestRouter(self.live, arms, decider, self.gates, open_requests, listeners, counters)
+            RequestRouter(
+                *(self.live, arms, decider, self.gates, failing),
+                *(open_requests, listeners, counters),
+            )
         )
-        reading = create_engine(
-            database.url.render_as_string(hide_password=False), connections=READING_CONNECTIONS
-        )
+        reading = create_engine(database.url, connections=READING_CONNECTIONS)
         closings.then(reading.dispose, "the database's connections for reading")
         ready = partial(readiness, self.journal, self._shared_counters, self._state_seconds)
         self.watch = keep(
@@ -168,7 +154,7 @@ class Parts:
             )
         )
         self._page = keep(Page(database, engines, self.modes, self.watch, counters))
-        self._retention = Retention(settings, counters)
+        self._retention = Retention(database, settings.retention, counters)
         self.tasks = keep(Periodic(counters))
 
     def _build_sink(self, position: int) -> Learner | Spool:
@@ -182,7 +168,7 @@ class Parts:
 
     def _call_sink(self, index: DeploymentIndex) -> CallSink:
         meter = Meter(Zoos(self.engines), index.prices, self.counters)
-        listening = (self.journal, self._energy, self._desk, self.gates, self._holds, self._scores)
+        listening = (self.journal, self._desk, self._holds, self._scores)
         return CallSink(meter, *listening, self.counters)
 
     def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
@@ -195,7 +181,6 @@ class Parts:
             self._influence,
             TokenBuckets(),
             self.counters,
-            self._settings.whole,
             self._holds.session_digest,
         )
 
@@ -211,17 +196,17 @@ class Parts:
         the parts were built."""
         if isinstance(self.sink, Learner):
             self.sink.begin_at(position)
-        self._other_workers.begin_at(position)
 
     def start(self) -> None:
-        """Begin writing the log in the running event loop, and warm up the encoder."""
-        for part in (self._features, self.journal, self._energy):
+        """Begin encoding and writing the log in the running event loop."""
+        for part in (self._features, self.journal):
             part.start()
         if self._keeper is not None:
             self._keeper.start(self.tasks, self._state_seconds)
         for follower in (self.line_log, self.live):
             follower.start(self.tasks)
         for looking in (
+            self.served,
             self._shared_counters,
             self.watch,
             self._judges,
@@ -244,8 +229,7 @@ class Parts:
         self.line_log.followed(position)
 
     def _encoder_did(self) -> dict[str, float]:
-        did = asdict(self._features.statistics())
-        return {name: float(value) for name, value in did.items() if value is not None}
+        return {name: float(value) for name, value in asdict(self._features.statistics()).items()}
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")

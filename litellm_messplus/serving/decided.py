@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, logged_limits
+from litellm_messplus.deciding.question import Choice
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.routing.decision import Reason, Situation
@@ -18,13 +18,10 @@ from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving.buying import Buyer
 from litellm_messplus.serving.deployments.deployment import Deployment
 from litellm_messplus.serving.holding.holds import Holds, Pin, Standing
-from litellm_messplus.serving.modes import LiveModes
 from litellm_messplus.serving.reading import Intake, ReadRequest, RequestReader
 from litellm_messplus.serving.surfaces.identity import asker_of, names_of
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.state.limits import unfollowed
 from litellm_messplus.switching.modes import LITELLM, Arm
-from litellm_messplus.switching.way_back import Mark, is_huge
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,9 @@ class Recorder:
     def __init__(self, settings: MessplusSettings) -> None:
         self._settings = settings
 
-    def undecided(self, intake: Intake, serves: str) -> RequestRecord:
-        """Build the record of a request of which only the client and what serves it are known."""
+    def undecided(self, intake: Intake, serves: str, reason: Reason) -> RequestRecord:
+        """Build the record of a request that is served as before, for that reason without a
+        decision."""
         state, level = intake.engine.state, intake.level.name
         return RequestRecord(
             **self._known(intake),
@@ -72,7 +70,7 @@ class Recorder:
             queue=state.policy.queue(level),
             chosen=serves,
             largest=intake.zoo.largest,
-            reason=Reason.UNDECIDED,
+            reason=reason,
         )
 
     def decided(self, decided: DecidedRequest) -> RequestRecord:
@@ -100,8 +98,7 @@ class Recorder:
             price=decision.price,
             propensity=decision.propensity,
             exploration_calls=len(decision.explored),
-            encode_seconds=None if read.encoding is None else read.encode_seconds,
-            encode_joules=None if read.encoding is None else read.encoding.joules,
+            encode_seconds=None if read.features is None else read.encode_seconds,
             # The journal would drop it too, but by copying a record of fifty fields.
             prompt=intake.request.conversation.text if self._settings.store_text else None,
             surface=question.prompt.surface,
@@ -110,11 +107,7 @@ class Recorder:
             label_probability=decided.bought,
             gated=Gated(question.candidates, read.admission.why) if question.is_gated else None,
             place=None if standing is None else standing.logged(decided.reason),
-            limits=logged_limits(decided.choice),
-            counted=None if standing is None else standing.counted,
-            as_of=decided.choice.as_of,
-            in_flight=situation.in_flight,
-            inputs=decided.choice.inputs,
+            is_alone=question.is_alone,
         )
         return record if decided.dropped is None else _unclaimed(record, decided.pin)
 
@@ -130,8 +123,6 @@ class Recorder:
             "asker": asker_of(intake.request),
             "encoder": intake.engine.encoder.name,
             "trial": intake.trial,
-            "asked": intake.granted.asked,
-            "granted": intake.granted.granted,
             "names": names_of(intake.request.metadata, are_kept=self._settings.store_identities),
         }
 
@@ -145,7 +136,6 @@ def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
         exploration_calls=0,
         label_probability=None,
         expected_satisfaction=None,
-        limits=None,
     )
     if record.reason is Reason.NONE_HEALTHY:
         return unclaimed
@@ -154,7 +144,6 @@ def _unclaimed(record: RequestRecord, pin: Pin | None) -> RequestRecord:
         chosen=LITELLM if pin is None else pin.candidate,
         exploration_probability=0.0,
         propensity=None,
-        limits=unfollowed(record.limits),
     )
 
 
@@ -189,7 +178,6 @@ class RequestDecider:
     reader: RequestReader
     holds: Holds
     buyers: Mapping[str, Buyer]
-    modes: LiveModes
     counters: Counters
 
     def __post_init__(self) -> None:
@@ -241,7 +229,6 @@ class RequestDecider:
         # The wait for a slow encoder is over: dropping the decision would save none of it.
         waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
         is_late = seconds - waited > self.settings.deadline_seconds
-        self._mark(engine.zoo.name, read, is_missed=is_late)
         if is_late:
             self.counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
         return is_late
@@ -258,10 +245,3 @@ class RequestDecider:
         if buyer is not None:
             buyer.give_back(read.question.request_id, read.intake.request.key_hash)
         return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
-
-    def _mark(self, zoo: str, read: ReadRequest, *, is_missed: bool) -> None:
-        """Remember for the way back whether a deadline was missed, unless the size of the prompt
-        explains it."""
-        conversation = read.intake.request.conversation
-        if not is_huge(len(conversation.turns), len(conversation.text)):
-            self.modes.marks[zoo].append(Mark(read.intake.request.key_hash, is_missed))

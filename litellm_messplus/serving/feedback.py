@@ -1,7 +1,7 @@
 """Feedback: finding the request of an id, and writing the client's verdict on it durably."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +20,6 @@ from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
-    CountsRequestsError,
     LateLogError,
     MessplusError,
     RequestGoneError,
@@ -58,9 +57,8 @@ class RequestFinder:
     arrivals: Arrivals
     counters: Counters
 
-    async def find(self, given: str, caller: Caller, session: str | None = None) -> history.Found:
-        """Find the caller's newest request that has the id ``given``, or the ``session`` of that
-        digest.
+    async def find(self, given: str, caller: Caller) -> history.Found:
+        """Find the caller's newest request that has the id ``given``.
 
         Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
         if too many are waiting, and SQLAlchemyError if the database does not answer.
@@ -68,11 +66,11 @@ class RequestFinder:
         plain_id = plain_response_id(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
         with self.arrivals.expecting(plain_id) as arrived:
-            found = await self._look(plain_id, caller, session)
+            found = await self._look(plain_id, caller)
             if found is None:
                 with self._place(caller):
                     found = await self._await(plain_id, caller, arrived, deadline)
-        found = found or await self._look(plain_id, caller, session)
+        found = found or await self._look(plain_id, caller)
         if found is None and self.arrivals.is_late():
             raise LateLogError(given)
         if found is None:
@@ -102,25 +100,29 @@ class RequestFinder:
             self.counters.add("lookups_refused")
             raise
 
-    async def _look(
-        self, given: str, caller: Caller, session: str | None = None
-    ) -> history.Found | None:
+    async def newest_answered(self, session: str, caller: Caller) -> history.Found | None:
+        """Find the caller's newest answered request of the session of that digest; None if the log
+        has none."""
+        if caller.is_admin:
+            return await history.newest_answered(self.database, session)
+        if caller.key_hash is None:
+            return None
+        return await history.newest_answered(self.database, session, caller.key_hash)
+
+    async def _look(self, given: str, caller: Caller) -> history.Found | None:
         for opened in self.open_requests.find(given):
             if caller.owns(opened.record.asker.key_hash):
                 opened.ensure_logged()
                 return _found(opened.record)
         if caller.is_admin:
-            return await history.find(self.database, given, session=session)
+            return await history.find(self.database, given)
         if caller.key_hash is None:
             return None
-        return await history.find(self.database, given, caller.key_hash, session)
+        return await history.find(self.database, given, caller.key_hash)
 
 
 def _found(record: RequestRecord) -> history.Found:
-    return history.Found(
-        *(record.request_id, record.asker.key_hash, record.zoo, record.service_level),
-        record.counted_with,
-    )
+    return history.Found(record.request_id, record.asker.key_hash, record.zoo, record.service_level)
 
 
 # From a client's POST to a durable label.
@@ -143,8 +145,8 @@ class Feedback(BaseModel):
     )
     conversation: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
         default=None,
-        description="In place of `id`, if the promise counts conversations: the conversation's id, "
-        "that of any of its responses, or its session's.",
+        description="In place of `id`: the session that the requests of a conversation named. The "
+        "verdict is on its newest answer.",
     )
     satisfied: StrictBool | None = Field(default=None, description="Whether the answer satisfied.")
     score: Annotated[float, Field(ge=0.0, le=1.0, strict=True)] | None = Field(
@@ -169,7 +171,7 @@ class Feedback(BaseModel):
         if (self.id is None) == (self.conversation is None):
             raise ValueError("give exactly one of `id` and `conversation`")
         if self.conversation is not None and self.call_id is not None:
-            raise ValueError("give `call_id` with `id`: a conversation is judged as a whole")
+            raise ValueError("give `call_id` with `id`: a conversation means its newest answer")
         return self
 
     @property
@@ -193,21 +195,18 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A durable verdict. If it settles a ``conversation``, that is its id, and the request and the
-    call are its first."""
+    """A durable verdict."""
 
     request_id: str
     call_id: str
     satisfaction: float
     outcome: Outcome
-    conversation: str | None = None
 
 
 @dataclass(eq=False, repr=False)
 class FeedbackDesk:
-    """The desk that finds the request of a verdict, and writes the label. In the ``whole`` zoos the
-    promise counts conversations, and the label goes to a conversation's first request, which may be
-    named by its session: ``session_digest`` maps the session's id to its digest in the log.
+    """The desk that finds the request of a verdict, and writes the label. ``session_digest`` maps a
+    session's id to its digest in the log.
     ``biases`` are the response biases of the zoos."""
 
     database: AsyncEngine
@@ -217,7 +216,6 @@ class FeedbackDesk:
     influence: KeyInfluence
     buckets: TokenBuckets
     counters: Counters
-    whole: Collection[str] = ()
     session_digest: Callable[[str], str | None] = lambda named: None
 
     def __post_init__(self) -> None:
@@ -229,9 +227,8 @@ class FeedbackDesk:
         """Write the verdict, and return when it is durable. It is withdrawn if writing has not
         begun after ``patience`` seconds.
 
-        Raises UnknownRequestError, TooOftenError, TooManyVerdictsError or CountsRequestsError;
-        LateLogError, NotWrittenError, UnsettledError or SQLAlchemyError if the database does not
-        take it.
+        Raises UnknownRequestError, TooOftenError or TooManyVerdictsError; LateLogError,
+        NotWrittenError, UnsettledError or SQLAlchemyError if the database does not take it.
         """
         self._admit(caller)
         try:
@@ -244,23 +241,15 @@ class FeedbackDesk:
             raise
 
     async def _accept(self, feedback: Feedback, caller: Caller, patience: float | None) -> Accepted:
-        session = feedback.conversation and self.session_digest(feedback.conversation)
-        found = await self.finder.find(feedback.target, caller, session)
-        is_whole = found.zoo in self.whole or found.counted_with is not None
-        if feedback.conversation is not None and not is_whole:
-            raise CountsRequestsError(found.zoo)
-        is_whole &= feedback.call_id in (None, served_call_id(found.request_id))
-        if is_whole:
-            found = await self._first(found, caller)
-        named = None if is_whole else feedback.call_id
-        call_id = named or served_call_id(found.request_id)
+        if feedback.conversation is None:
+            found = await self.finder.find(feedback.target, caller)
+        else:
+            found = await self._last_of(feedback.conversation, caller)
+        call_id = feedback.call_id or served_call_id(found.request_id)
         await self._check_call(found.request_id, call_id)
         async with self._turn(call_id, patience):
             earlier = await call_verdicts(self.database, call_id, MOST_VERDICTS)
-            accepted = Accepted(
-                *(found.request_id, call_id, feedback.value, Outcome.COUNTED),
-                conversation=(found.counted_with or found.request_id) if is_whole else None,
-            )
+            accepted = Accepted(found.request_id, call_id, feedback.value, Outcome.COUNTED)
             if earlier.has(feedback.value, feedback.comment) and earlier.counting == feedback.value:
                 return replace(accepted, outcome=Outcome.UNCHANGED)
             self._check_room(call_id, earlier, caller)
@@ -272,17 +261,15 @@ class FeedbackDesk:
             await self.journal.write_durably(label, patience)
         return accepted
 
-    async def _first(self, found: history.Found, caller: Caller) -> history.Found:
-        """Find the request that stands for the conversation: its first, which another worker may
-        not have written yet. If there is none (it was not routed, or is pruned), the request of the
-        given id stands for itself."""
-        if found.counted_with is None:
-            return found
-        try:
-            return await self.finder.find(found.counted_with, caller)
-        except UnknownRequestError:
-            self.counters.failure("conversations_unknown", "a verdict counts for one request")
-            return found
+    async def _last_of(self, conversation: str, caller: Caller) -> history.Found:
+        """Find the newest answered request of a conversation, those that are not written yet
+        included. Raises UnknownRequestError if there is none."""
+        await asyncio.wait_for(self.journal.flush(), DURABLE_SECONDS)
+        session = self.session_digest(conversation)
+        found = session and await self.finder.newest_answered(session, caller)
+        if not found:
+            raise UnknownRequestError(conversation)
+        return found
 
     async def look_up(self, given: str, caller: Caller) -> history.History:
         """Look up everything logged about the caller's request, the newest records included.

@@ -18,7 +18,6 @@ from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
-    CountsRequestsError,
     JournalFullError,
     LateLogError,
     NotWrittenError,
@@ -39,7 +38,6 @@ from litellm_messplus.serving.modes import StaleRevisionError
 from litellm_messplus.serving.monitoring import StatusWatch
 from litellm_messplus.serving.shared_counters import Readiness
 from litellm_messplus.status.build import WINDOW
-from litellm_messplus.status.learned import Learned
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
@@ -106,13 +104,6 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         with refusals(counters):
             return await watch.read(window)
 
-    @router.get("/messplus/learned", dependencies=[Depends(administrator)])
-    async def learned() -> Learned:
-        """Show on which prompts each model is good, how sure that is, and what reading them
-        saves."""
-        with refusals(counters):
-            return await watch.learned()
-
     @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
     async def metrics() -> PlainTextResponse:
         """Show the same figures for Prometheus, from memory if the database is away."""
@@ -141,9 +132,6 @@ def refusals(counters: Counters) -> Iterator[None]:
         raise HTTPException(404, str(error)) from error
     except UnknownRequestError as error:
         raise HTTPException(404, f"no request of this key is known as {error}") from error
-    except CountsRequestsError as error:
-        detail = f"the promise of zoo {error} counts requests: give `id`, of the answer to judge"
-        raise HTTPException(409, detail) from error
     except (StaleRevisionError, TooManyVerdictsError) as error:
         raise HTTPException(409, str(error)) from error
     except TooOftenError as error:

@@ -196,11 +196,10 @@ class Judges:
         calls = JudgeCalls(buying.judge) if buying.judge else JudgeCalls(name, largest)
         # The cost of labels that are bought as needed is limited by their purse.
         dollars = None if zoo.label_rate is None else buying.budget_per_day
-        budget = JudgeBudget(gradings=buying.gradings_per_day, dollars=dollars)
+        budget = JudgeBudget(dollars)
         cost, model = JudgeCost(), buying.judge or largest
-        limit = buying.timeout_seconds
         own = replace(sinks, write=partial(write_in_unit, sinks.write, zoo))
-        asking = Asking(model, calls, budget, cost, own, timeout_seconds=limit)
+        asking = Asking(model, calls, budget, cost, own)
         grades: Grades
         if buying.how == "compare":
             grades = Comparer(largest, asking, sinks.report, sinks.counters)
@@ -208,9 +207,7 @@ class Judges:
         else:
             grades = Grader(asking, buying.rubric, sinks.report, seed=seed)
         self._calls[name] = calls
-        return Judge(
-            *(name, model, grades, budget, cost, sinks.counters), concurrent=buying.concurrent
-        )
+        return Judge(name, model, grades, budget, cost, sinks.counters)
 
     async def look(self) -> None:
         """Read what all workers spent on judges, and how users agree with them. Raises
@@ -266,7 +263,7 @@ def _check(
             f"{key}.budget_per_day",
             buying.budget_per_day,
             "nothing, for the judge has no price: state `input_cost_per_token` and "
-            "`output_cost_per_token` under its `model_info`, or limit `gradings_per_day` alone",
+            "`output_cost_per_token` under its `model_info`, or set a `label_rate` alone",
         )
     if zoo.label_rate is None:
         raise ConfigurationError(

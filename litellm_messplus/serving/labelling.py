@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.checks.source import Failures, build_checks
-from litellm_messplus.labels.implicit import Implicit
+from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import (
@@ -21,28 +20,24 @@ from litellm_messplus.labels.source import (
     LabelSource,
     ReportFinding,
 )
-from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord, served_call_id
+from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.serving.influence import KeyInfluence
-from litellm_messplus.serving.surfaces.identity import session_named
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 
 def judged_request(record: RequestRecord, request: IncomingRequest) -> JudgedRequest:
-    """Build the request for the label sources. A label of a further turn goes to the conversation,
-    which its first request stands for."""
+    """Build the request for the label sources."""
     given = request.kwargs
     return JudgedRequest(
-        request_id=record.counted_with or record.request_id,
+        request_id=record.request_id,
         zoo=record.zoo,
         service_level=record.service_level,
-        received_at=record.created_at,
         key_hash=record.asker.key_hash,
-        user=_user(request),
         conversation=request.conversation,
         parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
         metadata=request.client_metadata,
@@ -56,16 +51,14 @@ def judged_call(
 ) -> AnsweredCall:
     """Build the ended call for the label sources; ``response`` is LiteLLM's, of any surface."""
     read = SURFACES[record.asker.call_type].read_answer
-    is_turn = record.counted_with is not None and call.role is CallRole.SERVED
     return AnsweredCall(
         request=request,
-        call_id=served_call_id(request.request_id) if is_turn else call.call_id,
+        call_id=call.call_id,
         candidate=call.candidate,
         is_served=call.role is CallRole.SERVED,
         calls=1 + record.exploration_calls + request.also,
         ended_at=call.ended_at,
         answer=read(response) if call.status is CallStatus.SUCCESS else None,
-        failure=None if is_turn else call.failure,
     )
 
 
@@ -125,13 +118,6 @@ class LabelWriter:
             self._journal.write(label if counts else replace(label, weight=0.0))
 
 
-def _user(request: IncomingRequest) -> str | None:
-    """Return the session that the client names, else its end user; None if it names neither."""
-    metadata, given = request.client_metadata, request.kwargs
-    found = session_named(metadata, given) or given.get("user") or metadata.get("user_id")
-    return str(found) if found else None
-
-
 # The configured label sources of every zoo.
 
 
@@ -149,16 +135,12 @@ def build_label_desk(
         name: _sources(name, zoo, report, counters, judges.get(name))
         for name, zoo in settings.zoos.items()
     }
-    return LabelDesk(sources, counters, settings.whole)
+    return LabelDesk(sources, counters)
 
 
 def _sources(
     name: str, zoo: ZooSettings, report: ReportFinding, counters: Counters, judge: Judge | None
 ) -> list[LabelSource]:
     checks = build_checks(zoo.labels.checks, name, report, counters)
-    next_turn = zoo.labels.implicit
-    implicit = None if next_turn is None else Implicit(next_turn, report)
-    counting = [level for level in zoo.streams if zoo.level(level).failures == "count"]
-    failures = Failures(counting, report) if counting else None
-    sources: list[LabelSource | None] = [checks, judge, implicit, failures]
+    sources: list[LabelSource | None] = [checks, judge]
     return [source for source in sources if source is not None]

@@ -11,19 +11,23 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from inspect import signature
 from typing import Any
 
 import litellm
 import tiktoken
 from fastapi import FastAPI, Request
+from litellm.constants import REDACTED_BY_LITELLM
 from litellm.litellm_core_utils.core_helpers import get_metadata_variable_name_from_kwargs
 from litellm.router_strategy.tag_based_routing import get_deployments_for_tag
-from litellm.types.router import RouterRateLimitError
+from litellm.secret_managers.main import get_secret
+from litellm.types.router import RouterErrors
 from litellm.types.utils import CustomPricingLiteLLMParams, all_litellm_params
 
-NO_DEPLOYMENT_LEFT: type[Exception] = RouterRateLimitError
-"""The error of LiteLLM's router when every deployment of a group is in cooldown."""
+from litellm_messplus.runtime.tasks import apart
+from litellm_messplus.settings.load import with_variables
+
+NO_DEPLOYMENT_WORDS = (*(each.value for each in RouterErrors), "Model rate limit exceeded.")
+"""The words of LiteLLM's errors when no deployment of a group may take a request."""
 OWN_PARAMETERS = frozenset(all_litellm_params)
 """Arguments of a call that are LiteLLM's own, and go to no endpoint."""
 OWN_RATES = frozenset(CustomPricingLiteLLMParams.model_fields)
@@ -54,18 +58,26 @@ def running_router() -> Any:
     return getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
 
 
-def proxy_configuration() -> Mapping[str, Any]:
-    """Return the configuration that the proxy was started with, including our section."""
+def proxy_configuration(path: str | None = None) -> Mapping[str, Any]:
+    """Return the configuration that the proxy was started with, including our section; with a
+    ``path``, what a start would read from that file and those that it includes."""
     from litellm.proxy import proxy_server
 
-    config: Mapping[str, Any] = proxy_server.proxy_config.get_config_state()
-    return config
+    reader = proxy_server.proxy_config
+    if path is not None:
+        reader = proxy_server.ProxyConfig()
+        apart(reader.get_config(path))
+    config = reader.get_config_state()
+    if os.environ.get("LITELLM_CONFIG_BUCKET_NAME"):
+        return dict(config)
+    written = apart(reader._get_config_from_file(path))
+    return with_variables(config, written, get_secret)
 
 
 # Reads of the proxy's router: official entry points since LiteLLM 1.109, attributes before.
 
 
-def _registry(router: Any) -> Any:
+def registry_of(router: Any) -> Any:
     """Return the official interface to the deployments; None before LiteLLM 1.109."""
     return router.registry() if hasattr(router, "registry") else None
 
@@ -77,15 +89,24 @@ def _settings(router: Any) -> Any:
 
 def deployments_of(router: Any) -> Sequence[Mapping[str, Any]]:
     """Return all deployments of the proxy's router; an edited one is a new object."""
-    registry = _registry(router)
+    registry = registry_of(router)
     return (router.model_list if registry is None else registry.all()) or ()
 
 
 def routing_groups_of(router: Any) -> dict[str, tuple[str, ...]]:
     """Return the model names of each routing group of the proxy's router."""
-    registry = _registry(router)
+    registry = registry_of(router)
     groups = router.routing_groups if registry is None else registry.routing_groups()
     return {name: tuple(group.models) for name, group in (groups or {}).items()}
+
+
+def aliased(group: str | None) -> str | None:
+    """Return the group that a name leads to, which may be an alias."""
+    router = running_router()
+    registry = registry_of(router)
+    aliases = registry.aliases() if registry else getattr(router, "model_group_alias", None)
+    found = (aliases or {}).get(group, group)
+    return found["model"] if isinstance(found, Mapping) else found
 
 
 def router_model_info(router: Any, deployment: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,7 +114,7 @@ def router_model_info(router: Any, deployment: Mapping[str, Any]) -> Mapping[str
 
     Raises a bare Exception for a model that LiteLLM does not know.
     """
-    registry = _registry(router)
+    registry = registry_of(router)
     read = router.get_router_model_info if registry is None else registry.router_model_info
     found: Mapping[str, Any] = read(
         deployment=deployment, received_model_name=str(deployment.get("model_name"))
@@ -127,38 +148,6 @@ def before_shutdown(close: Callable[[], Awaitable[None]]) -> None:
 
     # The only code that LiteLLM runs on SIGTERM; it looks the name up there at call time.
     proxy_server.proxy_shutdown_event = shut_down
-
-
-def add_callback(callback: object) -> None:
-    """Have LiteLLM call the hooks of one more callback."""
-    litellm.callbacks.append(callback)
-
-
-HOOKS = ("litellm.proxy.", "litellm.router", "litellm._service_logger")
-"""Module prefixes of callbacks that LiteLLM itself registers in every proxy: they keep no log."""
-
-
-def are_logs_read() -> bool:
-    """Tell whether LiteLLM's log events go anywhere but to us: to its database, or to a callback
-    that the operator named."""
-    proxy_server = sys.modules.get("litellm.proxy.proxy_server")
-    if getattr(proxy_server, "prisma_client", None) is not None:
-        return True
-    global _callbacks, _are_read
-    callbacks = [*litellm.callbacks, *litellm.success_callback]
-    if callbacks != _callbacks:
-        own = (*HOOKS, __name__.partition(".")[0] + ".")
-        # A name that LiteLLM has not turned into a logger yet has no module.
-        _callbacks, _are_read = (
-            callbacks,
-            any(not str(getattr(each, "__module__", "")).startswith(own) for each in callbacks),
-        )
-    return _are_read
-
-
-_callbacks: list[Any] = []
-_are_read = False
-"""LiteLLM's callbacks as they were last, and whether any is not ours."""
 
 
 async def flush_log_events() -> None:
@@ -195,12 +184,45 @@ def key_headers(headers: Mapping[str, str]) -> dict[str, str | None]:
     }
 
 
+def finds_no_deployment(error: BaseException) -> bool:
+    """Tell whether LiteLLM itself refuses a request, as none of its deployments may take it: of
+    cooldowns, limits, budgets or tags."""
+    is_of_litellm = not getattr(error, "llm_provider", None)
+    return is_of_litellm and any(words in str(error) for words in NO_DEPLOYMENT_WORDS)
+
+
 # LiteLLM's data on a request, outside its documented arguments.
+
+LOGGING = "litellm_logging_obj"
+"""The argument that holds LiteLLM's own object of a request, one for all of its attempts."""
+
+
+def is_unread(logging: object) -> bool:
+    """Tell whether LiteLLM has called no endpoint for a request yet, by its object of it."""
+    details = getattr(logging, "model_call_details", None)
+    return details is not None and details.get("first_api_call_start_time") is None
+
+
+def identity_of(info: Mapping[str, Any] | None) -> str | None:
+    """Return LiteLLM's id of a deployment from its `model_info`: as configured, if the client's own
+    key or endpoint made another of it for one request."""
+    found = (info or {}).get("original_model_id") or (info or {}).get("id")
+    return None if found is None else str(found)
+
+
+def attempted(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the `model_info` of the last deployment of a request that LiteLLM chose, from the
+    arguments of a hook; empty if they do not tell."""
+    for metadata in (arguments.get("litellm_metadata"), arguments.get("metadata")):
+        info = metadata.get("model_info") if isinstance(metadata, Mapping) else None
+        if isinstance(info, Mapping) and info.get("id") is not None:
+            return info
+    return {}
 
 
 def call_type(kwargs: Mapping[str, Any]) -> str | None:
     """Return the API through which a call came, from the arguments of a hook."""
-    found: str | None = getattr(kwargs.get("litellm_logging_obj"), "call_type", None)
+    found: str | None = getattr(kwargs.get(LOGGING), "call_type", None)
     return found
 
 
@@ -210,11 +232,30 @@ def target_order(kwargs: Mapping[str, Any]) -> int | None:
     return kwargs.get("_target_order")
 
 
+def failed_attempts(
+    kwargs: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> tuple[frozenset[str], int]:
+    """Return the ids of the deployments that have failed a request, as far as the arguments of its
+    next attempt tell, and the number of attempts that have failed."""
+    skipped = kwargs.get("_retry_skipped_deployment_ids") or ()
+    excluded = kwargs.get("_excluded_deployment_ids") or ()
+    newest = identity_of(attempted({"metadata": metadata}))
+    failed = frozenset([*skipped, *excluded, *([newest] if newest else [])])
+    return failed, metadata.get("request_retry_count") or 0
+
+
 def request_headers(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the headers of a client's request, in lower case, from LiteLLM's metadata of it; empty
     if they are not there."""
     found = metadata.get("headers")
     return found if isinstance(found, Mapping) else {}
+
+
+def recording_span(metadata: Mapping[str, Any]) -> Any:
+    """Return LiteLLM's span of a request, from its metadata; None where none takes attributes."""
+    # The filters' `parent_otel_span` is None since 1.110.
+    span = metadata.get("litellm_parent_otel_span")
+    return span if getattr(span, "is_recording", bool)() else None
 
 
 def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -231,8 +272,6 @@ def internal_call_metadata(metadata: Mapping[str, Any], name: str) -> dict[str, 
 
 TAG_FILTERING = "enable_tag_filtering"
 """LiteLLM's switch, in a request and in `model_info`."""
-TAGS_TAKE_GROUP = "request_deployments" in signature(get_deployments_for_tag).parameters
-"""Whether the filter takes all deployments of the group in addition to the healthy ones."""
 
 
 def may_filter_by_tags(
@@ -242,18 +281,8 @@ def may_filter_by_tags(
     request, or by one of the deployments."""
     if router is None:
         return False
-    return filters_by_tags(router, kwargs) or name_tags(deployments)
-
-
-def filters_by_tags(router: Any, kwargs: Mapping[str, Any]) -> bool:
-    """Tell whether LiteLLM's filter by tags is enabled for all requests, or for this one."""
-    if router is None:
-        return False
-    return _settings(router).enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True
-
-
-def name_tags(deployments: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether one of the deployments switches LiteLLM's filter by tags on or off."""
+    if _settings(router).enable_tag_filtering is True or kwargs.get(TAG_FILTERING) is True:
+        return True
     return any(TAG_FILTERING in (each.get("model_info") or ()) for each in deployments)
 
 
@@ -269,19 +298,18 @@ async def kept_by_tags(
     if isinstance(metadata, dict):  # the filter writes its result there
         kwargs = {**kwargs, name: dict(metadata)}
     group = str(deployments[0].get("model_name"))
-    # Since 1.108.4 the filter also takes the whole group, to distinguish a tag that no deployment
-    # has from one whose deployments are unhealthy.
+    # The filter also takes the whole group, to distinguish a tag that no deployment has from one
+    # whose deployments are unhealthy.
     own = [each for each in deployments_of(router) if each.get("model_name") == group]
-    everyone = {"request_deployments": own} if TAGS_TAKE_GROUP else {}
     kept: Sequence[Mapping[str, Any]] = await get_deployments_for_tag(
-        _context(router), group, deployments, kwargs, name, **everyone
+        _context(router), group, deployments, kwargs, name, request_deployments=own
     )
     return kept
 
 
 def _context(router: Any) -> Any:
     """Return the view of the router that LiteLLM's strategies get; the router before 1.109."""
-    if _registry(router) is None:
+    if registry_of(router) is None:
         return router
     from litellm.router_api import RoutingContext
 
@@ -294,28 +322,25 @@ def counted_tokens(router: Any, messages: object, kwargs: Mapping[str, Any]) -> 
     return int(router._count_pre_call_check_tokens(**given))
 
 
-def counts_tokens(router: Any) -> bool:
-    """Tell whether ``counted_tokens`` can call this router; trying it would load a tokenizer of 37
-    MB, which most proxies never need."""
-    counting = signature(router._count_pre_call_check_tokens)
-    counting.bind(messages=[], input=None, request_kwargs={})
-    return True
+def served_deployment(
+    data: Mapping[str, Any], call_info: Mapping[str, Any]
+) -> tuple[str | None, str | None]:
+    """Return LiteLLM's id of the deployment that answered, and its model, from the arguments of the
+    headers hook; None if they do not tell."""
+    own = data.get("deployment")
+    model = getattr(getattr(own, "litellm_params", None), "model", None)
+    details = getattr(data.get(LOGGING), "model_call_details", {})
+    last = attempted(details.get("litellm_params") or {}) or attempted(data)
+    if last.get("original_model_id") is not None:
+        return identity_of(last), model
+    found = call_info.get("model_id") or (call_info.get("model_info") or {}).get("id")
+    # Neither is there for a whole answer that LiteLLM has translated.
+    found = found or getattr(getattr(own, "model_info", None), "id", None)
+    return None if found is None else str(found), model
 
 
-def retry(kwargs: Mapping[str, Any]) -> None:
-    """Let LiteLLM's router try a call again whose failure is being logged: the router reads these
-    two names of the error after its log event. 409 is retried at any deployment, and puts none into
-    cooldown. A client or a retry policy that says 0 retries gets none."""
-    error: Any = kwargs["exception"]
-    metadata = (kwargs.get("litellm_params") or {}).get("metadata") or {}
-    error.status_code = 409
-    error.num_retries = max(metadata.get("max_retries") or 0, 1)
-
-
-def failed_deployment(error: object) -> str | None:
-    """Return LiteLLM's id of the deployment that failed; None if it is not reported."""
-    found = getattr(error, "failed_deployment_id", None)
-    return None if found is None else str(found)
+REDACTED = [{"role": "user", "content": REDACTED_BY_LITELLM}]
+"""The messages in LiteLLM's log event, where it hides all words."""
 
 
 # Answers that may still be replaced after a call.
@@ -349,6 +374,12 @@ def timeout_of(kwargs: Mapping[str, Any]) -> float | None:
     return float(found) if isinstance(found, int | float) else None
 
 
+def patience_of(timeout: object) -> float:
+    """Return the seconds after its last attempt in which a request can still end: its own timeout,
+    else the router's or LiteLLM's, twice, since fallbacks to other groups may follow."""
+    return 2.0 * (timeout_of({"timeout": timeout}) or float(litellm.request_timeout))
+
+
 # LiteLLM's data attached to an answer, and encoded in its id.
 
 
@@ -362,7 +393,7 @@ def hidden_params(response: object) -> Mapping[str, Any]:
 
 def caching_details(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the details of the response cache from the logging object of a hook."""
-    return getattr(data.get("litellm_logging_obj"), "caching_details", None) or {}
+    return getattr(data.get(LOGGING), "caching_details", None) or {}
 
 
 async def cached_answer(key: str) -> object:

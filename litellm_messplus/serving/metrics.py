@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
@@ -27,10 +26,9 @@ from litellm_messplus.serving.shared_counters import (
     below,
     counters_of,
 )
-from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
-from litellm_messplus.status.gauges import Series, gauges
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.gauges import Series
+from litellm_messplus.status.report import unrouted_of
 
 REMEMBERED = 4096
 """Number of newest requests whose zoo is kept for the end of their calls: as many as are open."""
@@ -147,34 +145,24 @@ MEANINGS = {
     "messplus_state_seconds": "Seconds since the learner of that worker's state gave a sign of "
     "life.",
     "messplus_counter": "What failed or was left out, by name.",
+    "messplus_unrouted": "Answers to calls of a type that is not routed.",
     "messplus_encoder_prompts": "Prompts that were encoded.",
     "messplus_encoder_batches": "In how many batches they were encoded.",
     "messplus_encoder_seconds": "Seconds that the encoder itself worked.",
-    "messplus_encoder_joules": "Joules above idle that the encoder took.",
     "messplus_encoder_cache_hits": "Requests whose text had been encoded lately.",
     "messplus_encoder_late": "Requests that waited for features in vain.",
-    "messplus_encoder_overloaded": "Requests that did not wait, for it would have been in vain.",
+    "messplus_encoder_overloaded": "Requests that did not wait, as too many prompts did.",
     "messplus_encoder_failures": "Prompts that could not be encoded.",
-    "messplus_carbon_grams": "Grams of CO2e that the energy of all calls comes to.",
-    "messplus_price_factor": "What a candidate's price is multiplied by.",
 }
 """The description of each metric; that of a histogram is in its `Distribution`."""
 
 
-def exposition(
-    figures: Mapping[Series, float], engines: Mapping[str, Engine], counts: Mapping[str, float]
-) -> str:
+def exposition(figures: Mapping[Series, float], counts: Mapping[str, float]) -> str:
     """Write everything in Prometheus's text format; ``counts`` are those of all workers."""
-    found = {**figures, **price_gauges(engines), **_counted(counts)}
+    found = {**figures, **_counted(counts)}
     registry = CollectorRegistry()
     registry.register(_Families([*_families(found), *histograms(below(counts, DISTRIBUTED))]))
     return generate_latest(registry).decode()
-
-
-def figures_of(status: Status, engines: Mapping[str, Engine]) -> dict[Series, float]:
-    """Return the figures that come from the log."""
-    zoos = {name: engine.zoo for name, engine in engines.items()}
-    return gauges(status) | carbon_gauges(status, zoos)
 
 
 def readiness_gauges(found: Readiness, state_seconds: float) -> dict[Series, float]:
@@ -213,40 +201,11 @@ def _counted(counts: Mapping[str, float]) -> dict[Series, float]:
         Series.of("messplus_counter", name=name): float(count)
         for name, count in counters_of(counts).items()
     }
+    unrouted = {
+        Series.of("messplus_unrouted", zoo=each.zoo, call_type=each.call_type): float(each.answers)
+        for each in unrouted_of(counts)
+    }
     encoder = {
         Series(f"messplus_encoder_{name}"): value for name, value in below(counts, MEASURED).items()
     }
-    return failures | encoder
-
-
-# Emissions of the calls of a zoo that counts in joules, if its electricity is configured.
-
-
-def carbon_gauges(status: Status, zoos: Mapping[str, Zoo]) -> dict[Series, float]:
-    """Return the grams of CO2e of each service level whose cost and carbon are known."""
-    found = {}
-    for level in status.levels:
-        grams = _grams_per_joule(zoos.get(level.zoo))
-        if grams is not None and level.overall.cost.total is not None:
-            whose = {"zoo": level.zoo, "service_level": level.service_level}
-            series = Series.of("messplus_carbon_grams", **whose)
-            found[series] = grams * level.overall.cost.total
-    return found
-
-
-def _grams_per_joule(zoo: Zoo | None) -> float | None:
-    """Return a zoo's grams of CO2e per joule; None if not set (a zoo of dollars may set none)."""
-    electricity = zoo.settings.electricity if zoo is not None else None
-    return None if electricity is None else electricity.grams_per_joule
-
-
-# Corrections of prices by the energy that is measured in service.
-
-
-def price_gauges(engines: Mapping[str, Engine]) -> dict[Series, float]:
-    """Return the price factor of each candidate whose energy is measured."""
-    return {
-        Series.of("messplus_price_factor", zoo=zoo, candidate=candidate): factor
-        for zoo, engine in engines.items()
-        for candidate, factor in engine.price_factors.items()
-    }
+    return failures | unrouted | encoder

@@ -2,14 +2,12 @@
 to watching if the promise or the service suffers."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import httpx
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.deciding.decider import Engine
@@ -22,12 +20,10 @@ from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import FILE, WAY_BACK, ModeRow
 from litellm_messplus.switching.forecast import forecast
 from litellm_messplus.switching.modes import Mode, ZooMode
-from litellm_messplus.switching.way_back import Mark, missed_too_often, reason_to_return
+from litellm_messplus.switching.way_back import reason_to_return
 
 FOLLOW_SECONDS = 1.0
 """Seconds between two readings of others' changes."""
-MOST_MARKS = 4000
-"""Requests of which a worker remembers whether they were routed."""
 ANSWER_SECONDS = 5.0
 """Seconds that the database may take to return the modes."""
 READING_SECONDS = 10.0
@@ -40,16 +36,13 @@ class StaleRevisionError(MessplusError):
 
 class LiveModes:
     """The modes by zoo: ``now`` are those in force, ``files`` those of the configuration, and
-    ``rows`` the last ones read from the database; while it does not answer, none changes.
-    ``marks`` show which of the newest requests to be routed here since the last change were not.
-    """
+    ``rows`` the last ones read from the database; while it does not answer, none changes."""
 
     def __init__(self, zoos: Mapping[str, ZooSettings]) -> None:
         self.settings = zoos
         self.files = {name: zoo.zoo_mode for name, zoo in zoos.items()}
         self.rows: dict[str, ModeRow] = {}
         self.now = dict(self.files)
-        self.marks = {name: deque[Mark](maxlen=MOST_MARKS) for name in zoos}
 
     def learn(self, rows: Mapping[str, ModeRow]) -> None:
         """Take over the modes of the database that are newer."""
@@ -58,7 +51,6 @@ class LiveModes:
             if now is not None and row.revision > now.revision:
                 self.rows[zoo] = row
                 self.now[zoo] = replace(row.zoo_mode, holdout=self.files[zoo].holdout)
-                self.marks[zoo].clear()
                 logger.info("zoo %s: %s (%s: %s)", zoo, shown(row.zoo_mode), row.by, row.reason)
 
 
@@ -191,13 +183,10 @@ class ModeChanges:
         return row
 
 
-# The automatic way back: whether a zoo must return to what served before, and the notification.
+# The automatic way back: whether a zoo must return to what served before.
 
 LOOK_SECONDS = 30.0
 """Seconds between two checks. The statistical tests allow any number of them."""
-WEBHOOK_TRIES = 3
-WEBHOOK_SECONDS = 10.0
-"""Timeout in seconds of each try to call the webhook."""
 
 
 @dataclass(eq=False, repr=False)
@@ -211,7 +200,6 @@ class WayBack:
     modes: LiveModes
     changes: ModeChanges
     counters: Counters
-    webhook: str | None
 
     def start(self, periodic: Periodic) -> None:
         """Begin the checks, in the running event loop."""
@@ -227,9 +215,6 @@ class WayBack:
                     await self._return(zoo, mode, reason)
 
     async def _reason(self, zoo: str) -> str | None:
-        found = missed_too_often(list(self.modes.marks[zoo]))
-        if found is not None:
-            return found
         served = await self._log(zoo).served(self._since(zoo))
         return await asyncio.to_thread(reason_to_return, served)
 
@@ -245,7 +230,7 @@ class WayBack:
         failed = partial(self.counters.failure, "forecasts_unread")
         found = await try_to_compare(self._log(zoo), self._since(zoo), failed)
         try:
-            row = await self.changes.change(zoo, wanted, WAY_BACK, reason, found)
+            await self.changes.change(zoo, wanted, WAY_BACK, reason, found)
         except StaleRevisionError:
             return  # another worker was first, or an administrator
         self.counters.add("zoos_returned")
@@ -253,30 +238,3 @@ class WayBack:
             "zoo %s returned to %s: %s; resume with: messplus zoo %s --mode %s",
             *(zoo, mode.before, reason, zoo, mode.mode),
         )
-        if self.webhook is not None:
-            await self._tell(self.webhook, _event(row, mode))
-
-    async def _tell(self, address: str, event: dict[str, Any]) -> None:
-        """Post the event to the operator's webhook, at most ``WEBHOOK_TRIES`` times."""
-        for number in range(1, WEBHOOK_TRIES + 1):
-            try:
-                async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS) as client:
-                    (await client.post(address, json=event)).raise_for_status()
-                return
-            except httpx.HTTPError:
-                self.counters.failure("webhook_failures", f"try {number} to tell of a return")
-                await asyncio.sleep(number)
-
-
-def _event(row: ModeRow, was: ZooMode) -> dict[str, Any]:
-    """Build the webhook's body for a return."""
-    return {
-        "event": "zoo_returned",
-        "zoo": row.zoo,
-        "from": was.mode.value,
-        "before": row.before,
-        "reason": row.reason,
-        "revision": row.revision,
-        "at": row.at.isoformat(),
-        "text": f"zoo {row.zoo} returned to {row.before}: {row.reason}",
-    }

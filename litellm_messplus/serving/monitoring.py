@@ -4,8 +4,8 @@ metrics."""
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,18 +15,20 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.serving.metrics import exposition, figures_of, readiness_gauges
+from litellm_messplus.serving.metrics import exposition, readiness_gauges
 from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, counters_of
+from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog
 from litellm_messplus.status.build import WINDOW, read_status
-from litellm_messplus.status.gauges import Series, live_gauges
-from litellm_messplus.status.learned import Learned, learned_now
-from litellm_messplus.status.report import LiveLevel, LiveLevels, Status
+from litellm_messplus.status.gauges import Series, gauges, live_gauges
+from litellm_messplus.status.report import LiveLevel, LiveLevels, Status, unrouted_of
+from litellm_messplus.store import pruning
 from litellm_messplus.store.model_changes import changes_of
 from litellm_messplus.store.reading import ReadingTakesTooLongError
+from litellm_messplus.upkeep.prune import delete_before
 
 # Long readings of the log, shared by all callers: one at a time, even if a caller stops waiting.
 #
@@ -156,16 +158,12 @@ class StatusWatch:
         return await self._readings.get("figures", figures)
 
     async def _status(self, window: int, **chosen: bool) -> Status:
-        counts = await self._running()
-        return await read_status(self.database, window, self._live(), counts, **chosen)
-
-    async def learned(self) -> Learned:
-        """Read what every zoo has learned from the prompts so far.
-
-        Raises SQLAlchemyError if the database does not answer.
-        """
-
-        return await self._readings.get("learned", lambda: learned_now(self.database))
+        """Read the status, with the failures of the running workers: an alert ends with the worker
+        that had the failure."""
+        sums = await self.shared.sums()
+        running = counters_of(sums.running) | self._late_state()
+        found = await read_status(self.database, window, self._live(), running, **chosen)
+        return replace(found, unrouted=unrouted_of(sums.everyone))
 
     async def counters(self) -> dict[str, int]:
         """Return the counts of failures and omissions of all workers, by name."""
@@ -182,7 +180,7 @@ class StatusWatch:
         found = await self._read_in_time()
         counts = (await self.shared.sums()).everyone
         state = readiness_gauges(self.readiness(), self.state_seconds())
-        return exposition({**found, **state}, self.engines, counts)
+        return exposition({**found, **state}, counts)
 
     async def _read_in_time(self) -> dict[Series, float]:
         """Read the figures of the status; those in memory if that fails or takes too long."""
@@ -190,14 +188,9 @@ class StatusWatch:
             "readings_given_up", "the metrics are read from memory alone"
         ):
             async with asyncio.timeout(SCRAPE_SECONDS):
-                return figures_of(await self.figures(), self.engines)
+                return gauges(await self.figures())
         is_restored = self.readiness() is not Readiness.ABSENT
         return live_gauges(self._live()) if is_restored else {}
-
-    async def _running(self) -> dict[str, int]:
-        """Return the counters of the running workers: an alert ends with the worker that had the
-        failure."""
-        return counters_of((await self.shared.sums()).running) | self._late_state()
 
     def _live(self) -> LiveLevels:
         return {
@@ -223,3 +216,47 @@ def _live_level(engine: Engine, level: str) -> LiveLevel:
         concern=engine.zoo.concern,
         changes=tuple(each for each in changes if each.is_new(datetime.now(UTC))),
     )
+
+
+# Deleting old requests once a day, if the settings limit how long requests are kept.
+
+FIRST_SECONDS = 30.0
+"""Seconds from the start to the first pruning, to leave the start to other work."""
+DAY_SECONDS = 86_400.0
+
+
+class Retention:
+    """The deletion of old requests. Each worker of the proxy tries; all but the first find little
+    to do."""
+
+    def __init__(
+        self, database: AsyncEngine, settings: RetentionSettings | None, counters: Counters
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._counters = counters
+
+    def start(self, periodic: Periodic) -> None:
+        """Begin in the running event loop, if retention is configured. What a stop interrupts is
+        finished by the next one."""
+        if self._settings is not None:
+            failed = "the log was not pruned"
+            periodic.every(
+                DAY_SECONDS, self.look, "retention_failures", failed, first=FIRST_SECONDS
+            )
+
+    async def look(self) -> None:
+        """Delete what is old enough now. Raises SQLAlchemyError."""
+        if self._settings is None:
+            return
+        before = datetime.now(UTC) - timedelta(days=self._settings.keep_days)
+        if deleted := await delete_before(self._database, before):
+            logger.info("pruned %d requests of before %s", deleted, before)
+        _, held = await pruning.count(self._database, before)
+        if held:
+            logger.warning(
+                "%d older requests stay in the log until a snapshot holds all about them: a proxy "
+                "takes one every 10,000 records, and when it stops",
+                held,
+            )
+        self._counters.add("retention_runs")

@@ -47,9 +47,7 @@ class Page:
         watch: StatusWatch,
         counters: Counters,
     ) -> None:
-        self._database = create_engine(
-            database.url.render_as_string(hide_password=False), connections=CONNECTIONS
-        )
+        self._database = create_engine(database.url, connections=CONNECTIONS)
         changes = ModeChanges(self._database, modes)
         self._zoos = ZooDesk(self._database, engines, modes, changes)
         self._readings = SharedReadings()

@@ -6,11 +6,9 @@ from litellm import BadRequestError
 from litellm.integrations.custom_logger import CustomLogger
 
 from litellm_messplus.runtime.errors import RefusedError
-from litellm_messplus.serving import litellm_seam
+from litellm_messplus.serving import litellm_limits, litellm_seam
 from litellm_messplus.serving.composition import Parts
-from litellm_messplus.serving.logprobs import LogprobsHook
-from litellm_messplus.serving.surfaces.request import asking_key
-from litellm_messplus.switching.way_back import Mark
+from litellm_messplus.serving.visibility import show_attempt
 
 
 class MessplusPlugin(CustomLogger):  # type: ignore[misc]
@@ -24,14 +22,12 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self.counters = parts.counters
 
     def start(self) -> None:
-        """Begin writing the log in the running event loop, and warm up the encoder."""
+        """Begin encoding and writing the log in the running event loop."""
         self.parts.start()
 
     def attach(self) -> None:
         """Add the routes to the running proxy, and the stop to its shutdown."""
         litellm_seam.proxy_app().include_router(self.parts.routes())
-        if self.parts.logprobs.is_on:
-            litellm_seam.add_callback(LogprobsHook(self.parts.logprobs))
         litellm_seam.before_shutdown(self.close)
 
     async def close(self) -> None:
@@ -46,39 +42,39 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         request_kwargs: dict[str, Any] | None = None,
         parent_otel_span: Any = None,
     ) -> list[Any]:
-        """Rank the healthy deployments of a zoo. On any failure LiteLLM chooses.
+        """Leave the deployments of a zoo that are to be tried next. On any failure LiteLLM chooses.
 
         Raises BadRequestError for a request that is refused because of what it asks for."""
         try:
             engine = self.engines.get(model)
             if engine is None:
                 return healthy_deployments
-            ranking = list(
-                await self.parts.router.route(engine, healthy_deployments, messages, request_kwargs)
-            )
-            self.parts.visibility.attempt(ranking, request_kwargs, parent_otel_span)
-            return ranking
+            healthy = await litellm_limits.with_room(model, healthy_deployments, request_kwargs)
+            left = list(await self.parts.router.route(engine, healthy, messages, request_kwargs))
+            show_attempt(self.parts.served.open_requests, left, request_kwargs, self.counters)
+            return left
         except RefusedError as error:
             raise BadRequestError(str(error), model, "litellm_messplus") from error
         except Exception:
-            self.parts.modes.marks[model].append(Mark(asking_key(request_kwargs), is_missed=True))
             self.counters.failure("routing_failures", "a request was not routed")
         return healthy_deployments
 
     async def async_post_call_success_hook(
         self, data: dict[str, Any], user_api_key_dict: Any, response: Any
     ) -> Any:
-        """Return another model's answer in place of this one, if that is worth its call; without
-        the log-probabilities that the client did not ask for."""
-        logprobs, seconds = self.parts.logprobs, self.parts.seconds
+        """Return another model's answer in place of this one, if that is worth its call."""
+        seconds = self.parts.seconds
         with self.counters.tolerated("readings_failed", "an answer was not read, and is kept"):
-            if logprobs.is_on:
-                logprobs.answered(data, response)
-            given = await seconds.in_place_of(data, response) if seconds.is_on else None
-            if given is not None and logprobs.is_on:
-                logprobs.remove(data, given)
-            return given
+            return await seconds.in_place_of(data, response) if seconds.is_on else None
         return None
+
+    def async_post_call_streaming_iterator_hook(
+        self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
+    ) -> Any:
+        """Follow a stream to its end, to know what the client got."""
+        with self.counters.tolerated("outcome_failures", "a stream was not followed"):
+            return self.parts.served.followed(request_data, response)
+        return response
 
     async def async_post_call_response_headers_hook(
         self,
@@ -97,18 +93,9 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     async def async_log_success_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Record the end of the served call, after retries and fallbacks; for a stream, at its
-        end."""
+        """Add to the end of the served call what LiteLLM reports of it."""
         with self.counters.tolerated("outcome_failures", "a served call was not recorded"):
-            await self.parts.served.succeeded(kwargs, response_obj)
-
-    async def async_log_failure_event(
-        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
-    ) -> None:
-        """Update the gates with a failed attempt; a retry or a fallback may follow."""
-        with self.counters.tolerated("refusal_failures", "a refusal was not learned from"):
-            self.parts.logprobs.failed(kwargs)
-            self.parts.served.attempt_failed(kwargs)
+            await self.parts.served.reported(kwargs, response_obj)
 
     async def async_post_call_failure_hook(
         self,

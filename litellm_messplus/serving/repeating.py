@@ -1,26 +1,35 @@
-"""A request repeated to another candidate, through LiteLLM's router: its arguments, and its end."""
+"""A request repeated to another candidate, through LiteLLM's router: its arguments, and its end;
+and the candidates that are called so in the background, unseen."""
 
-from collections.abc import Mapping
+import contextvars
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.runtime.vocabulary import CallRole
+from litellm_messplus.records import exploration_call_id
+from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.runtime.vocabulary import CallRole, Failure
 from litellm_messplus.serving.deployments.deployment import exploration_barred, exploration_target
 from litellm_messplus.serving.deployments.metering import ReportedCall
-from litellm_messplus.serving.ends import CallEnd, EndedAnswer, who_failed
+from litellm_messplus.serving.ends import EMPTY, CallEnd, CallSink, EndedAnswer
+from litellm_messplus.serving.failures import who_failed
 from litellm_messplus.serving.litellm_seam import (
     OWN_PARAMETERS,
     hidden_params,
     internal_call_metadata,
     llm_router,
 )
-from litellm_messplus.serving.open_requests import Author
+from litellm_messplus.serving.open_requests import Author, OpenRequest
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.answers import NEVER_CACHED
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import PLAIN_METADATA, Surface
 
+NOTHING = {"error": EMPTY, "failure": Failure.UPSTREAM}
+"""The outcome of a call whose answer has no content."""
 NOT_REPEATED = frozenset({"stream", "stream_options", "model", "messages", "store", "background"})
 """Arguments left out of such a call: it is not streamed, and stores nothing upstream."""
 
@@ -59,8 +68,9 @@ class OwnCall:
         reading = ReportedCall(
             surface.used(response), surface.text(response), hidden.get("response_cost"), seconds
         )
+        outcome: dict[str, Any] = NOTHING if answers.is_empty(response) else {}
         answer = EndedAnswer(response, answers.response_id(response), reading)
-        return self._end(seconds, hidden.get("model_id"), answer=answer)
+        return self._end(seconds, hidden.get("model_id"), answer=answer, **outcome)
 
     def failed(self, error: Exception, seconds: float) -> CallEnd:
         """Build its end without one."""
@@ -77,3 +87,63 @@ async def called(call: OwnCall, arguments: Mapping[str, Any], barred: frozenset[
     exploration_target.set(call.candidate)
     exploration_barred.set(barred)
     return await getattr(llm_router(), call.surface.router_method)(**arguments)
+
+
+# Exploration calls: the same request to other candidates, in the background and unseen.
+
+CLOSE_SECONDS = 10.0
+ORIGIN = "messplus_exploration"
+"""The origin by which LiteLLM's logs distinguish the call from users', and count no savings."""
+CONCURRENT = 16
+"""Exploration calls in progress at once, in one worker: under a burst of explored requests the
+endpoints serve users first."""
+
+
+class Explorer:
+    """The exploration calls, a bounded number at once; calls beyond it are left out and
+    counted."""
+
+    def __init__(self, sink: CallSink, counters: Counters, concurrent: int = CONCURRENT) -> None:
+        self._sink = sink
+        self._counters = counters
+        self._calls = Tasks(concurrent)
+
+    def start(
+        self, opened: OpenRequest, candidates: Sequence[str], request: IncomingRequest
+    ) -> None:
+        """Begin a call to each candidate; returns at once."""
+        if not candidates:
+            return
+        record = opened.record
+        arguments = repeated(record.zoo, request, {}, ORIGIN, num_retries=0)
+        for number, candidate in enumerate(candidates, start=1):
+            call = self._call(opened, number, candidate, request.surface, arguments)
+            # A fresh context: nothing of the user's request may leak into the call, or back.
+            if contextvars.Context().run(self._calls.start, call, "exploration") is None:
+                self._counters.add("explorations_left_out")
+
+    async def close(self) -> None:
+        """Wait for the calls in progress, for at most ``CLOSE_SECONDS``."""
+        await self._calls.close(CLOSE_SECONDS)
+
+    async def _call(
+        self,
+        opened: OpenRequest,
+        number: int,
+        candidate: str,
+        surface: Surface,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        record, judged = opened.record, opened.judged
+        call_id = exploration_call_id(record.request_id, number)
+        own = OwnCall(call_id, CallRole.EXPLORATION, candidate, surface)
+        started = time.perf_counter()
+        try:
+            response = await called(own, arguments, opened.barred)
+        except Exception as error:
+            self._counters.failure("exploration_failures", f"exploration of {candidate} failed")
+            end = own.failed(error, time.perf_counter() - started)
+        else:
+            end = own.answered(response, time.perf_counter() - started)
+            end = await self._sink.read(record, judged, end)
+        self._sink.ended(record, judged, end)

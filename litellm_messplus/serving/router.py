@@ -1,4 +1,5 @@
-"""Routing of a request: LiteLLM's healthy deployments in, a ranking out; logged and explored.
+"""Routing of a request: LiteLLM's healthy deployments in, those to try next out; logged and
+explored.
 
 A request that is served as before goes on at once, and is decided in a task that it does not await.
 """
@@ -13,6 +14,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.records import RequestRecord, new_id
+from litellm_messplus.routing.decision import Reason
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
@@ -20,23 +22,24 @@ from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.before import Arms, known_before, served_before, shadow_level
 from litellm_messplus.serving.decided import RequestDecider, in_shadow
 from litellm_messplus.serving.deployments import deployment
-from litellm_messplus.serving.deployments.deployment import Deployment, deployment_id
-from litellm_messplus.serving.deployments.gates import Gates, of_candidates
+from litellm_messplus.serving.deployments.deployment import Deployment, Failing
+from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
-from litellm_messplus.serving.explorer import Explorer
 from litellm_messplus.serving.feedback import NextTurnFeedback
 from litellm_messplus.serving.labelling import judged_request
-from litellm_messplus.serving.litellm_seam import target_order
+from litellm_messplus.serving.litellm_seam import LOGGING, PROXIED, target_order
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.serving.reading import Intake, service_level
+from litellm_messplus.serving.reading import Intake
+from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.serving.second import first_of
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
-from litellm_messplus.serving.surfaces.asking import Granted, grant
+from litellm_messplus.serving.surfaces.levels import granted_level, service_level
 from litellm_messplus.serving.surfaces.request import (
     IncomingRequest,
     continued_response,
     read_request,
 )
+from litellm_messplus.switching.modes import Arm, is_of_litellm
 
 MOST_WAITING = 256
 """Requests that are decided in shadow at once, in one worker; any more are logged undecided."""
@@ -81,6 +84,7 @@ class RequestRouter:
     arms: Arms
     decider: RequestDecider
     gates: Gates
+    failing: Failing
     open_requests: OpenRequests
     listeners: Listeners
     counters: Counters
@@ -96,13 +100,14 @@ class RequestRouter:
         messages: Sequence[Mapping[str, Any]] | None,
         kwargs: Mapping[str, Any] | None,
     ) -> Sequence[Deployment]:
-        """Order the deployments of the engine's zoo as they are to be tried.
+        """Return the deployments of the engine's zoo that are to be tried next.
 
-        Called by LiteLLM for every attempt: the first decides, a retry only demotes what failed.
-        If there are none, LiteLLM refuses the request, which is logged all the same, and so is one
-        whose decision took too long and is therefore not followed.
+        Called by LiteLLM for every attempt: the first decides, a retry goes on to what has not
+        failed. If there are none, LiteLLM refuses the request, which is logged all the same, and so
+        is one whose decision took too long and is therefore not followed.
         """
         self.live.notice(engine, deployments)
+        deployments = self.failing.without(deployments)
         target = deployment.exploration_target.get()
         if target is not None:
             return deployment.only(deployments, target, deployment.exploration_barred.get())
@@ -111,28 +116,34 @@ class RequestRouter:
         request = read_request(messages, kwargs)
         if request is None or (request.continues and not self.decider.holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
-        order = target_order(request.kwargs)
         opened = self.open_requests.get(request.metadata, request.litellm_call_id)
         if opened is None:
             opened = await self._begin(engine, deployments, request)
         else:
-            opened.tried.update(each for each in _failed(request) if each != opened.spared)
-            opened.spared = None
+            opened.attempted(request.kwargs, request.attempts)
             if opened.before is None:
                 admission = await self.gates.admit(
-                    engine.zoo, request, opened.needs, deployments, opened.tried
+                    engine.zoo, request, opened.needs, deployments, opened.failed
                 )
-                opened.barred = admission.barred | of_candidates(deployments, opened.left_out)
+                opened.barred = admission.barred
+        if opened.before is not None and not is_of_litellm(opened.before):
+            opened.barred = await self.gates.removed(request, deployments)
+        if request.continues and opened.record.trial.arm is Arm.OFF:
+            deployments = _continued(deployments, request.kwargs)
+        left = opened.offer(self._to_try(opened, deployments, target_order(request.kwargs)))
+        self.failing.tried(opened.offered)
+        return left
+
+    def _to_try(
+        self, opened: OpenRequest, deployments: Sequence[Deployment], order: int | None
+    ) -> Sequence[Deployment]:
+        """Return the deployments for the next attempt of a request."""
+        failed = opened.failed
         if opened.before is not None:
-            return served_before(deployments, opened.before, opened.tried, order)
-        barred, pin = opened.barred, opened.pin
-        if order is not None:
-            return deployment.best_of_order(deployments, opened.ranking, order, barred)
-        if not (opened.ranking or opened.tried or barred):  # too late: LiteLLM's own choice
-            return deployments
-        left = deployments if pin is None else pin.among(deployments)
-        ranked = deployment.ranked(left, opened.ranking, opened.tried, barred)
-        return ranked if pin is None else pin.first(ranked, opened.tried)
+            return served_before(deployments, opened.before, failed, opened.barred, order)
+        if opened.pin is not None:
+            deployments = opened.pin.holds(deployments, failed)
+        return deployment.to_try(deployments, opened.ranking, failed, opened.barred, order)
 
     async def close(self) -> None:
         """Wait for the decisions in shadow, for at most ``CLOSE_SECONDS``."""
@@ -144,10 +155,9 @@ class RequestRouter:
         """Open a request: at once if it is served as before, else when it is decided."""
         zoo = engine.zoo
         own = service_level(zoo, request.metadata, self.counters)
-        trial, before = self.arms.arm(zoo.name, request)
-        granted = grant(zoo, own, request, self.counters) if before is None else Granted(own)
-        level = granted.level
-        intake = Intake(engine, deployments, request, new_id(), level, trial, granted)
+        trial, before = self.arms.arm(zoo, request)
+        level = granted_level(zoo, own, request, self.counters) if before is None else own
+        intake = Intake(engine, deployments, request, new_id(), level, trial)
         if before is not None:
             return self._serve_before(intake, before)
         if engine.encoder.is_fast and not zoo.settings.gates:  # no await
@@ -170,20 +180,20 @@ class RequestRouter:
         """Decide a request that waits for it, and notify the listeners."""
         decided = await self.decider.decide(intake)
         read, record = decided.read, self.decider.recorder.decided(decided)
-        if read.encoding is None:
+        if read.features is None:
             self.counters.add("features_late")
         opened = OpenRequest(
             record,
             decided.ranking,
             needs=read.needs,
             barred=read.admission.barred,
-            left_out=read.left_out,
             place=None if decided.standing is None else decided.standing.place,
             pin=decided.pin,
+            **handing(intake.request),
         )
         if decided.choice.decision.reads:
             opened.first = first_of(decided)
-        self.open_requests.add(opened, intake.request.metadata)
+        self.open_requests.add(opened, intake.request.metadata, intake.request.kwargs.get(LOGGING))
         self.listeners.arrived(intake.request)
         explored = decided.choice.decision.explored if decided.dropped is None else ()
         self.listeners.decided(opened, record, intake.request, explored)
@@ -193,14 +203,16 @@ class RequestRouter:
         """Open a request that is served as before, and decide it in a task if that is due. It is
         logged once: with the choice, or without if its call ends before the decision, or none is
         due."""
-        request, is_due = intake.request, self.arms.is_due(intake.zoo, intake.request_id)
+        request, is_off = intake.request, intake.trial.arm is Arm.OFF
+        is_due = not is_off and self.arms.is_due(intake.zoo, intake.request_id)
         intake = replace(intake, level=shadow_level(intake.level))
         if is_due:
             intake = replace(intake, trial=self.arms.drawn(intake.zoo, request, intake.trial))
-        record = self.decider.recorder.undecided(intake, known_before(before, intake.deployments))
-        opened = OpenRequest(record, (), before=before)
+        serves, reason = known_before(before, intake.deployments), Reason.UNDECIDED
+        record = self.decider.recorder.undecided(intake, serves, Reason.OFF if is_off else reason)
+        opened = OpenRequest(record, (), before=before, **handing(request))
         opened.unlogged = partial(self._give_up, opened)
-        self.open_requests.add(opened, request.metadata)
+        self.open_requests.add(opened, request.metadata, request.kwargs.get(LOGGING))
         self.listeners.arrived(request)
         if not is_due:
             opened.ensure_logged()
@@ -238,6 +250,12 @@ class RequestRouter:
         self.listeners.journal.write(opened.record)
 
 
+def handing(request: IncomingRequest) -> dict[str, Any]:
+    """Tell who waits for an answer, and how long."""
+    given = request.kwargs
+    return {"has_client": PROXIED in given, "timeout": given.get("timeout")}
+
+
 def _continued(
     deployments: Sequence[Deployment], kwargs: Mapping[str, Any] | None
 ) -> Sequence[Deployment]:
@@ -245,9 +263,3 @@ def _continued(
     another goes to the deployment that answered that one."""
     earlier = None if kwargs is None else continued_response(kwargs)
     return deployment.pinned(deployments, earlier and deployment_of_response(earlier))
-
-
-def _failed(request: IncomingRequest) -> list[str]:
-    """Return the deployment of the previous attempt, which LiteLLM leaves in the metadata."""
-    last = request.metadata.get("model_info")
-    return [deployment_id({"model_info": last})] if isinstance(last, Mapping) else []

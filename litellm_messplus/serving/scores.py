@@ -2,12 +2,11 @@
 
 It is one of the numbers that answers are read by, trusted as far as it has predicted labels, from
 -1 to 1; None says nothing. Whatever fails or takes too long says nothing either, and is counted. A
-sync function runs in a thread.
+sync function runs in a thread. It sees the prompt, the text of the answer, and the whole response.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from litellm_messplus.labels.checks.check import CheckTimeoutError, LimitedFunction
@@ -16,11 +15,13 @@ from litellm_messplus.labels.source import AnsweredCall, JudgedRequest, LabelDes
 from litellm_messplus.prediction.answer import SCORE_SECONDS, AnswerSurface, as_score, with_score
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.serving.surfaces.answers import as_plain
 from litellm_messplus.serving.surfaces.surface import Surface
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.serving import BY_CHECKS
 
-Scoring = Callable[[AnsweredCall], Awaitable[Any]]
+Scoring = Callable[[AnsweredCall, object], Awaitable[Any]]
+"""What is asked for the score of an answered call, and of its response."""
 
 
 class AnswerScores:
@@ -55,7 +56,7 @@ class AnswerScores:
             return looks
         try:
             answer, now = surface.read_answer(response), datetime.now(UTC)
-            found = await scoring(AnsweredCall(judged, "", None, True, 1, now, answer))
+            found = await scoring(AnsweredCall(judged, "", None, True, 1, now, answer), response)
             return looks if found is None else with_score(looks, as_score(found))
         except CheckTimeoutError:
             self._counters.failure("scores_timed_out", f"the score of {judged.zoo} took too long")
@@ -66,16 +67,17 @@ class AnswerScores:
 
 def _scoring(zoo: str, path: str, desk: LabelDesk) -> Scoring:
     key = f"messplus.zoos.{zoo}.answer_score"
-    if path != BY_CHECKS:
-        function = LimitedFunction(load_function(key, path), SCORE_SECONDS)
-        return partial(_by_function, function)
-    checks = desk.source(zoo, Checks.name)
-    if not isinstance(checks, Checks):
-        raise ConfigurationError(key, path, "a function, or `labels.checks` with it")
-    return LimitedFunction(checks.least, SCORE_SECONDS)
+    if path == BY_CHECKS:
+        checks = desk.source(zoo, Checks.name)
+        if not isinstance(checks, Checks):
+            raise ConfigurationError(key, path, "a function, or `labels.checks` with it")
+        least = LimitedFunction(checks.least, SCORE_SECONDS)
+        return lambda call, response: least(call)
+    function = LimitedFunction(load_function(key, path), SCORE_SECONDS)
 
+    async def by_function(call: AnsweredCall, response: object) -> Any:
+        assert call.answer is not None
+        text = call.answer.text or call.answer.refusal or ""
+        return await function(call.request.conversation.text, text, as_plain(response))
 
-async def _by_function(function: LimitedFunction, call: AnsweredCall) -> Any:
-    assert call.answer is not None
-    text = call.answer.text or call.answer.refusal or ""
-    return await function(call.request.conversation.text, text)
+    return by_function

@@ -23,7 +23,7 @@ from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.serving.decided import DecidedRequest
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.ends import CallEnd, CallSink
-from litellm_messplus.serving.litellm_seam import failed_deployment, hidden_params, timeout_of
+from litellm_messplus.serving.litellm_seam import hidden_params, timeout_of
 from litellm_messplus.serving.open_requests import First, OpenRequest, OpenRequests, Second
 from litellm_messplus.serving.repeating import OwnCall, called, repeated
 from litellm_messplus.serving.surfaces import answers
@@ -64,23 +64,19 @@ class SecondAnswers:
     async def in_place_of(self, data: Mapping[str, Any], response: object) -> object | None:
         """Return the response that the client gets in place of this one; None to keep it."""
         opened = self.open_requests.of_hook(data, data)
-        first = None if opened is None else opened.first
-        if opened is None or first is None:
+        if opened is None or opened.first is None:
             return None
-        try:
-            surface = SURFACES[opened.record.asker.call_type]
-            if answers.is_repeated(data, response):
-                return None
-            looks = surface.looks(response) if opened.looks is None else opened.looks
-            opened.looks = await self.sink.scores.scored(opened.judged, surface, response, looks)
-            opened.is_scored = True
-            reading = self._read(opened, first, surface, response)
-            opened.reading = reading
-            if reading is None or reading.goes_on_to is None:
-                return None
-            return await self._ask(opened, first, surface, reading.goes_on_to)
-        finally:
-            opened.settle()
+        first, opened.first = opened.first, None
+        surface = SURFACES[opened.record.asker.call_type]
+        if answers.is_repeated(data, response):
+            return None
+        looks = surface.looks(response)
+        opened.looks = await self.sink.scores.scored(opened.judged, surface, response, looks)
+        opened.reading = reading = self._read(opened, first, surface, response)
+        if reading is None or reading.goes_on_to is None:
+            return None
+        end = await self._ask(opened, first, surface, reading.goes_on_to)
+        return None if end is None else self._replace(opened, first, response, end)
 
     def _read(
         self,
@@ -100,7 +96,7 @@ class SecondAnswers:
 
     async def _ask(
         self, opened: OpenRequest, first: First, surface: Surface, candidate: str
-    ) -> object | None:
+    ) -> CallEnd | None:
         """Call another candidate; None if it fails, or the client's time is up before."""
         call = OwnCall(
             served_call_id(opened.record.request_id), CallRole.SERVED, candidate, surface
@@ -113,23 +109,23 @@ class SecondAnswers:
         )
         try:
             response: object = await asyncio.wait_for(asking, left)
-        except Exception as error:
+        except Exception:
             self.counters.failure("second_answers_failed", f"a second answer of {candidate} failed")
-            self.sink.gates.failed(failed_deployment(error), error, opened.needs)
             return None
-        end = call.answered(response, time.perf_counter() - started)
-        end = replace(end, needs=opened.needs, place=opened.place)
-        self._replace(opened, first, await self.sink.read(opened.record, opened.judged, end))
-        return response
+        end = replace(call.answered(response, time.perf_counter() - started), place=opened.place)
+        return None if end.failure else await self.sink.read(opened.record, opened.judged, end)
 
-    def _replace(self, opened: OpenRequest, first: First, end: CallEnd) -> None:
-        """Note that the client gets the answer of this call, and whether a label is to be found for
-        the first one."""
+    def _replace(
+        self, opened: OpenRequest, first: First, replaced: object, end: CallEnd
+    ) -> object | None:
+        """Note that the client gets the answer of this call, which is returned, and whether a label
+        is to be found for the first one."""
         judged = of_first = opened.release_judged()
         if judged is not None:
             is_checked = first.engine.checks_replaced(opened.record.request_id)
             judged = replace(judged, also=int(is_checked))
             of_first = replace(judged, label_probability=CHECKED_SHARE) if is_checked else None
         log = partial(self.sink.ended, opened.record, judged, end)
-        opened.second = Second(end.author, log, of_first)
+        opened.second = Second(end.author, replaced, log, of_first)
         self.counters.add("second_answers")
+        return None if end.answer is None else end.answer.response

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.records import new_id
-from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.counters import UNROUTED, Counters
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.store.worker_counters import Counts, Sums, WorkerCounters
 
@@ -96,7 +96,7 @@ class SharedCounters:
 
     def _is_due(self) -> bool:
         is_silent = time.monotonic() - self._saved_at >= SIGN_OF_LIFE_SECONDS
-        return is_silent or self.counters.as_dict() != counters_of(self._saved)
+        return is_silent or counters_of(self.counters.as_dict()) != counters_of(self._saved)
 
     async def _exchange(self) -> Sums:
         async with self._turn:
@@ -115,14 +115,13 @@ class SharedCounters:
 
 def counters_of(counts: Counts) -> dict[str, int]:
     """Return the counts of failures and omissions, by name."""
-    others = (MEASURED, DISTRIBUTED)
+    others = (MEASURED, DISTRIBUTED, UNROUTED)
     named = {name: count for name, count in counts.items() if not name.startswith(others)}
     return {name: int(named[name]) for name in sorted(named) if named[name]}
 
 
 def below(counts: Counts, prefix: str) -> dict[str, float]:
-    """Return the counts of the encoders, or of the histograms' buckets, by what follows the prefix
-    of their names."""
+    """Return the counts whose names have the prefix, by what follows it."""
     return {
         name.removeprefix(prefix): value
         for name, value in counts.items()

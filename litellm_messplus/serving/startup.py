@@ -8,8 +8,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from subprocess import Popen
@@ -20,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.encoders.process import load_for_requests
+from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.learning.keeper import Keeper, LearnerGoneError
 from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
@@ -29,22 +28,21 @@ from litellm_messplus.learning.spool import Spool
 from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime.counters import Counters, logger
-from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, end_process
+from litellm_messplus.runtime.errors import DatabaseAwayError
 from litellm_messplus.runtime.loading import version
-from litellm_messplus.serving.buying import idle_reasons
-from litellm_messplus.serving.checking import honoured
+from litellm_messplus.runtime.tasks import apart
+from litellm_messplus.serving.checking import honoured, label_sources
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments import capabilities
 from litellm_messplus.serving.deployments.metering import PromptTokens
 from litellm_messplus.serving.litellm_seam import proxy_configuration
 from litellm_messplus.serving.modes import LiveModes, adopt
 from litellm_messplus.serving.plugin import MessplusPlugin
-from litellm_messplus.settings.labels import BuyingSettings
-from litellm_messplus.settings.schema import DEFAULT_LEVEL, MessplusSettings
+from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
 from litellm_messplus.store.answered import read_conversation_key
-from litellm_messplus.store.database import create_engine, explained, migrate
+from litellm_messplus.store.database import create_engine, explained, migrate, without_passwords
 
 # Opening the database at a start: at this code's version, and the engines restored from it.
 
@@ -87,7 +85,7 @@ async def open_database(
             )
             await adopt(database, modes or LiveModes(settings.zoos))
             for engine in engines.values():
-                engine.resume(engine.empty_state(), 0)
+                engine.resume(engine.empty_state())
             await _mend(database)
             position: int | None
             if keeper is None:
@@ -206,43 +204,22 @@ def banner(
     encoder: str,
     database: str,
     position: int | None,
-    measured: int,
 ) -> str:
     """Format the line of the start. ``position`` is the end of the log, None while the database is
-    away; ``measured`` is the number of deployments whose energy is measured."""
+    away."""
     end = "which is away" if position is None else f"log at {position}"
-    energy = f"of {measured} deployments measured" if measured else "not measured"
     return (
         f"litellm-messplus {version()}: {'; '.join(map(_zoo, zoos.values()))}; encoder {encoder}; "
-        f"database {make_url(database).render_as_string()}, {end}; energy {energy}"
+        f"database {without_passwords(database)}, {end}"
     )
 
 
 def _zoo(zoo: Zoo) -> str:
-    alphas = ", ".join(_promises(zoo))
+    alphas = ", ".join(f"{name} {level.alpha:g}" for name, level in zoo.levels.items())
     return (
         f"zoo {zoo.name} ({', '.join(zoo.candidates)}; alpha {alphas}; policy "
-        f"{zoo.settings.policy}; labels {', '.join(_sources(zoo))})"
+        f"{zoo.settings.policy}; labels {', '.join(label_sources(zoo.settings))})"
     )
-
-
-def _promises(zoo: Zoo) -> Iterator[str]:
-    """Yield the promises; that of requests without a service level has no name."""
-    for name, level in zoo.levels.items():
-        yield f"{level.alpha:g}" if name == DEFAULT_LEVEL else f"{name} {level.alpha:g}"
-
-
-def _sources(zoo: Zoo) -> Iterator[str]:
-    """Yield the sources of a zoo's labels."""
-    yield from zoo.settings.labels.sources
-    if zoo.settings.buy_labels is not None:
-        yield _bought(zoo, zoo.settings.buy_labels)
-
-
-def _bought(zoo: Zoo, buying: BuyingSettings) -> str:
-    rate, how = zoo.settings.label_rate, {"compare": "compared", "grade": "graded"}[buying.how]
-    when = "where needed" if rate is None else f"at {100.0 * rate:g} %"
-    return f"{how} {when} by {buying.judge or zoo.largest}"
 
 
 # The garbage collector's runs, kept short and rare while requests wait.
@@ -270,21 +247,17 @@ def freeze_startup_objects() -> None:
 
 
 def start(launched: Popen[bytes] | None) -> MessplusPlugin:
-    """Build the plugin for the running proxy; end the process with the reason if the configuration
-    cannot be honoured. ``launched`` is the learner's process, if it is loading already."""
-    try:
-        return _start(proxy_configuration(), launched)
-    except ConfigurationError as error:
-        end_process(f"the configuration cannot be honoured.\n  {error}")
+    """Build the plugin for the running proxy. ``launched`` is the learner's process, if it is
+    loading already."""
+    return _start(proxy_configuration(), launched)
 
 
 def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> MessplusPlugin:
     # Our matrices are small: on busy cores, BLAS threads cost far more time than they save.
     threadpool_limits(limits=1, user_api="blas")
     show_log()
-    found = honoured(config)
-    settings, zoos, measured = found.settings, found.zoos, found.measured
-    encoder = load_for_requests(settings.encoder)
+    settings, zoos = honoured(config)
+    encoder = load_encoder(settings.encoder)
     keeper = None
     if settings.learner == "process":
         keeper = Keeper(learner_settings(settings, zoos, encoder), launched)
@@ -305,7 +278,6 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
             engines,
             database,
             position or 0,
-            measured=measured,
             prompt_tokens=prompt_tokens,
             modes=modes,
             keeper=keeper,
@@ -320,15 +292,12 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
             route_later(plugin)
     plugin.attach()
     freeze_startup_objects()
-    for reason in idle_reasons(settings.zoos):
-        logger.warning(reason)
     logger.info(
         banner(
             zoos,
             encoder=encoder.name,
             database=settings.database,
             position=position,
-            measured=len(measured),
         )
     )
     return plugin
@@ -355,8 +324,7 @@ def _restored(
     """Open the database; None if it does not answer now, since it may come back."""
     opening = open_database(settings, engines, modes, keeper)
     try:
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            return pool.submit(asyncio.run, opening).result()
+        return apart(opening)
     except DatabaseAwayError as error:
         logger.warning("starting without the database, which is tried again: %s", error)
         return None

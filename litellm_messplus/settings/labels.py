@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
-from litellm_messplus.settings.promise import Count, NotNegative, Positive, Settings, Share, cells
+from litellm_messplus.settings.promise import NotNegative, Settings, Share, cells
 
 RUBRIC = (
     "An answer is satisfactory if the user who asked could use it as it is: it does what was "
@@ -13,19 +13,6 @@ RUBRIC = (
     "not if it is wrong, evades or refuses without need, stops early, or invents facts. Length and "
     "politeness alone are no merit."
 )
-
-
-class CallableCheckSettings(Settings):
-    """A function of the operator that judges an answer."""
-
-    callable: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")] = Field(
-        description="The function, sync or async. It gets one answered call and returns true, "
-        "false, a score from 0 to 1, or None if it cannot tell.",
-        json_schema_extra=cells(allowed="`package.module:function`"),
-    )
-    timeout_seconds: Positive = Field(
-        default=5.0, description="How long it may take; after that, there is no label."
-    )
 
 
 class ChecksSettings(Settings):
@@ -46,12 +33,15 @@ class ChecksSettings(Settings):
     )
     reference: bool = Field(
         default=False,
-        description="Whether answers are compared with the reference in the request's metadata.",
+        description="Whether the whole answer is compared with the request's "
+        "[`messplus_reference`](labels.md#a-reference).",
     )
-    callables: dict[str, CallableCheckSettings] = Field(
+    callables: dict[str, Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")]] = Field(
         default_factory=dict,
-        description="Functions that judge an answer.",
-        json_schema_extra=cells(allowed="checks of your own, by name"),
+        description="Functions that judge an answer, sync or async. Each gets one answered call, "
+        "and returns true, false, a score from 0 to 1, or None if it cannot tell. After 5 seconds "
+        "there is no label.",
+        json_schema_extra=cells(allowed="`package.module:function`, by name"),
     )
 
     @property
@@ -88,37 +78,16 @@ class BuyingSettings(Settings):
         "must have. Without a `label_rate`, calls that are made to be judged count too.",
         json_schema_extra=cells(default="none"),
     )
-    gradings_per_day: Annotated[int, Field(ge=0)] = Field(
-        default=10_000,
-        description="Gradings allowed in a day (UTC), failed ones included.",
-    )
     share_of_saved: Share = Field(
         default=0.1,
         description="Without a `label_rate`: the share of what routing saves that labels may cost.",
     )
-    timeout_seconds: Positive = Field(default=60.0, description="How long one grading may take.")
-    concurrent: Count = Field(default=2, description="Gradings under way at once, in one worker.")
 
 
 FREE: dict[str, Any] = {
     "checks": {"complete": True, "json_schema": True, "reference": True},
-    "implicit": {},
 }
 """The sources that cost nothing: what `labels: auto` turns on, besides that labels are bought."""
-
-
-class ImplicitSettings(Settings):
-    """The rules that infer satisfaction from what the user does next: asking again means that the
-    answer did not satisfy, going on that it did."""
-
-    within_seconds: Positive = Field(
-        default=180.0, description="For how long the next question is evidence about an answer."
-    )
-    similarity: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
-        default=0.8,
-        description="The similarity of two questions, from 0 to 1, from which one repeats the "
-        "other.",
-    )
 
 
 class LabelsSettings(Settings):
@@ -129,14 +98,11 @@ class LabelsSettings(Settings):
         min_length=1,
         description="The kinds of labels that count, the strongest first. Labels of other kinds "
         "are only logged.",
-        json_schema_extra=cells(allowed="some or all of `feedback`, `check`, `judge`, `implicit`"),
+        json_schema_extra=cells(allowed="some or all of `feedback`, `check`, `judge`"),
     )
     checks: ChecksSettings = Field(
         default_factory=ChecksSettings,
         description="Checks by a program. All are off by default.",
-    )
-    implicit: ImplicitSettings | None = Field(
-        default=None, description="Labels inferred from the user's next question."
     )
     key_pull: Share = Field(
         default=0.005,
@@ -155,5 +121,4 @@ class LabelsSettings(Settings):
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources of labels that cost nothing: feedback is always one."""
-        implicit = () if self.implicit is None else ("implicit",)
-        return ("feedback", *self.checks.sources, *implicit)
+        return ("feedback", *self.checks.sources)

@@ -1,56 +1,140 @@
 """From the proxy's parsed configuration to checked settings."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
 
 import yaml
+from dotenv import load_dotenv
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.schema import MessplusSettings
 
-# The proxy's configuration file, for commands that run outside of the proxy.
+# The proxy's configuration, as LiteLLM reads it; before LiteLLM is loaded, one file of it.
 
 VARIABLE = "os.environ/"
 """What LiteLLM puts a variable of the environment in the place of."""
 
 
-def read_config(path: Path) -> Mapping[str, Any]:
-    """Read the whole file. Variables are filled in as LiteLLM does; an unset one stays as written,
-    because many (a provider's key) matter to the proxy alone.
-
-    Raises ConfigurationError if it cannot be read.
-    """
+def read_file(path: Path) -> dict[str, Any]:
+    """Read one file as it is written. Raises ConfigurationError if it cannot be read."""
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigurationError("--config", str(path), f"a proxy_config.yaml ({reason})") from None
+        raise unreadable(path, error) from None
     if not isinstance(found, dict):
         raise ConfigurationError("--config", str(path), "a proxy_config.yaml with sections in it")
-    filled: dict[str, Any] = _filled(found)
-    return filled
+    return found
 
 
-def _filled(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _filled(below) for key, below in value.items()}
+def unreadable(path: Path, error: Exception) -> ConfigurationError:
+    """Build the error of a configuration that cannot be read."""
+    reason = " ".join(str(error).split())
+    return ConfigurationError("--config", str(path), f"a proxy_config.yaml ({reason})")
+
+
+def with_variables(
+    config: Mapping[str, Any], written: Mapping[str, Any], known: Callable[[str], Any]
+) -> dict[str, Any]:
+    """Return a configuration, with our section as it is ``written`` and its variables filled in:
+    those of `environment_variables:`, which overrule the environment, then those that are
+    ``known``.
+
+    What LiteLLM has read does not show our section so: it fills in variables first, and only then
+    sets those of the file. A reference to one of them is None by then, as is one to a variable
+    that is not set, which is to be named.
+
+    Raises ConfigurationError for a variable that is not set.
+    """
+    own = {
+        name: os.environ.get(str(value).removeprefix(VARIABLE), str(value))
+        for name, value in section_of(written, VARIABLES).items()
+    }
+    section = _filled(SECTION, written.get(SECTION), lambda name: own.get(name) or known(name))
+    return {**config, SECTION: section}
+
+
+def _filled(key: str, value: Any, known: Callable[[str], Any]) -> Any:
+    """Fill in the variables of a value under a ``key``. LiteLLM passes over those that stand in a
+    list of its own sections; ours are filled in everywhere."""
+    if isinstance(value, Mapping):
+        return {name: _filled(f"{key}.{name}", below, known) for name, below in value.items()}
     if isinstance(value, list):
-        return [_filled(below) for below in value]
-    if isinstance(value, str) and value.startswith(VARIABLE):
-        return os.environ.get(value.removeprefix(VARIABLE), value)
-    return value
+        return [_filled(f"{key}.{place}", below, known) for place, below in enumerate(value)]
+    if not isinstance(value, str) or not value.startswith(VARIABLE):
+        return value
+    if (found := known(value.removeprefix(VARIABLE))) is None:
+        allowed = f"a variable that is set, in the environment or below `{VARIABLES}:`"
+        raise ConfigurationError(key, value, allowed)
+    return found
 
 
-SECTION = "messplus"
+SECTION, VARIABLES = "messplus", "environment_variables"
 NEIGHBOURS = ("litellm_settings", "general_settings", "router_settings")
 """LiteLLM's own sections, below which ours is put by mistake."""
+
+
+def section_of(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a section, empty if it is not there."""
+    found = config.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+# What LiteLLM needs to start at all, and with the plugin.
+
+CALLBACK = "litellm_messplus.plugin.instance"
+"""The name that `litellm_settings.callbacks` must list, or LiteLLM never loads the plugin."""
+MASTER_KEY = "LITELLM_MASTER_KEY"
+KNOWN_KEY = "sk-1234"
+"""The master key that everybody knows."""
+PERMIT = "dangerously_permit_weak_or_unset_master_key"
+
+
+def check_start(config: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError if LiteLLM would not load the plugin, or refuse its master key.
+
+    LiteLLM takes the key from `general_settings`, where a key that is there but names no variable
+    that is set counts as none; else from the environment. It refuses to start without a key, with
+    an empty one, and with one of those that everybody knows, unless it is told to permit them.
+    """
+    callbacks = section_of(config, "litellm_settings").get("callbacks") or []
+    given = [callbacks] if isinstance(callbacks, str) else list(callbacks)
+    if CALLBACK not in given:
+        raise ConfigurationError(
+            "litellm_settings.callbacks", given, f"a list with {CALLBACK}, which loads the plugin"
+        )
+    general = section_of(config, "general_settings")
+    known = {**section_of(config, VARIABLES), **os.environ}
+    key = str(general.get("master_key", known.get(MASTER_KEY)) or "")
+    if key.startswith(VARIABLE):
+        key = os.environ.get(key.removeprefix(VARIABLE), "")
+    permit = general.get(PERMIT) or os.environ.get(f"LITELLM_{PERMIT.upper()}")
+    if key.strip() in ("", KNOWN_KEY) and str(permit).lower() != "true":
+        raise ConfigurationError(
+            "general_settings.master_key",
+            "a key that everybody knows" if key.strip() else "none",
+            f"a strong key, here or in {MASTER_KEY}: LiteLLM does not start without",
+        )
+
+
+def settings_alone(path: Path) -> MessplusSettings | None:
+    """Return the settings in a file, read without LiteLLM; None if that cannot read all of it, as
+    where files are included, or secrets are kept elsewhere.
+
+    Raises ConfigurationError for what a start would refuse, as far as that is known then.
+    """
+    load_dotenv()  # as LiteLLM does where it is imported, unless LITELLM_MODE is PRODUCTION
+    config = read_file(path)
+    is_hosted = "key_management_system" in section_of(config, "general_settings")
+    if is_hosted or "include" in config or "LITELLM_CONFIG_BUCKET_NAME" in os.environ:
+        return None
+    check_start(config)
+    return load_settings(with_variables(config, config, os.environ.get))
 
 
 def load_settings(config: Mapping[str, object]) -> MessplusSettings:
@@ -61,41 +145,10 @@ def load_settings(config: Mapping[str, object]) -> MessplusSettings:
     section = config.get(SECTION)
     if not isinstance(section, Mapping):
         raise _no_section(config)
-    section = _renamed(section)
     try:
         return MessplusSettings.model_validate(section)
     except ValidationError as error:
         raise _first_problem(error, section) from error
-
-
-Key = tuple[str, ...]
-DEPRECATED: Mapping[Key, str] = {}
-"""Settings under the names of the minor version before, `*` standing for names that operators give,
-and what to write. They are honoured until the next minor version, which moves them to `FORMER`."""
-
-
-def _renamed(section: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
-    """Return a section with deprecated settings under their new names, each with a warning. Raises
-    ConfigurationError where a setting is given under both names."""
-    found: dict[str, Any] = {}
-    for name, value in section.items():
-        key = (*above, str(name))
-        new = next((new for old, new in DEPRECATED.items() if _is_of(key, old)), None)
-        if new is not None:
-            shown = ".".join([SECTION, *key])
-            if new in section:
-                raise ConfigurationError(shown, value, f"`{new}` alone, which took its place")
-            logger.warning(
-                "%s: write `%s`; the next minor version refuses the old name", shown, new
-            )
-        found[new or name] = _renamed(value, key) if isinstance(value, Mapping) else value
-    return found
-
-
-def _is_of(key: Key, pattern: Key) -> bool:
-    """Tell whether a key is one that the pattern stands for."""
-    pairs = zip(key, pattern, strict=False)
-    return len(key) == len(pattern) and all(wild in ("*", name) for name, wild in pairs)
 
 
 def _no_section(config: Mapping[str, object]) -> ConfigurationError:
@@ -136,29 +189,29 @@ def _allowed(problem: ErrorDetails) -> str:
 
 
 FORMER: Mapping[str, str] = {
-    "alerts": "`webhook` in place of `alerts.webhook`",
-    "concurrent_explorations": "nothing: at most 16 at once, in one worker",
-    "encoder_batch": "nothing: a slow encoder gets up to 16 prompts at once",
-    "encoder_cache": "nothing: the features of 10,000 texts are kept",
-    "encoder_wait_seconds": "nothing: a prompt waits 2 ms for others to be encoded with",
-    "exploration_wait_seconds": "nothing: labels of an exploration are waited for ten minutes",
-    "feedback_per_minute": "nothing: 600 verdicts of a key in a minute, to one worker",
-    "judge_rate": "`label_rate` in place of `judge_rate`",
-    "latency": "`p95_seconds` in place of `latency.p95_seconds`",
-    "margin": "`confidence` in place of `margin`: what the certificate is to prove",
-    "snapshot_every": "nothing: a snapshot is taken every 10,000 records",
-    "start_without_database": "nothing: the proxy starts, and joins when the database answers",
-    "checks.weight": "nothing: a label of a check counts 1",
-    "implicit.weight": "nothing: such a label counts 0.3",
-    "labels.auto": "`labels: auto`, and what differs from its defaults under `buy_labels`",
-    "labels.judge": "`buy_labels: {how: grade, judge: NAME}` next to `labels`, and `label_rate`",
-    "labels.key_influence": "`key_pull`: how far one key may move the satisfaction in a day",
-    "labels.key_share": "`key_pull`: how far one key may move the satisfaction in a day",
-    "labels.parity": "`buy_labels: {how: compare, judge: NAME}` next to `labels`, and `label_rate`",
-    "retention.drop": "nothing: without an `archive`, what is pruned is deleted",
-    "watch.decided_per_second": "nothing: five requests a second are decided in parallel",
+    "answer_logprobs": "`answer_score`: a function of your own that sees the whole response",
+    "archive": "`COPY` or DuckDB before the rows are deleted: docs/recipes.md",
+    "budget_per_day": "LiteLLM's budgets of a key, a team, a tag or a provider: docs/recipes.md",
+    "carbon_per_kwh": "nothing: joules times what your supplier states",
+    "charge_explorations": "nothing: exploration calls are on no caller's key",
+    "concurrent": "nothing: two gradings under way at once, in one worker",
+    "failures": "nothing: a failed request is a figure of its own, in no share of satisfied ones",
+    "first": "LiteLLM's tags of deployments and keys",
+    "gradings_per_day": "`label_rate`, or `buy_labels.budget_per_day`",
+    "gpus": "`energy_profile`: what `messplus profile` has measured",
+    "implicit": "feedback, `checks` or `labels: auto`",
+    "label_noise": "nothing: verdicts are taken as they are",
+    "momentum": "nothing: 0.9, as in the paper",
+    "p95_seconds": "LiteLLM's `timeout`, and its `latency-based-routing` among replicas",
+    "teams": "nothing: a team's own models under the zoo's name are not routed",
+    "timeout_seconds": "nothing: a check of your own has 5 seconds, a grading has 60",
+    "unit": "nothing: a verdict on a conversation counts for its last answer",
+    "unmet": "nothing: a request chooses a service level by `callers_may`, and no other limit",
+    "webhook": "Alertmanager, with deploy/prometheus-rules.yml",
+    "weight_decay": "nothing: 0.01, as in the paper",
+    "zeusd": "`energy_profile`: what `messplus profile` has measured",
 }
-"""Settings that there were once, by their section where that distinguishes them: what to write in
+"""Settings that there are no more, by their section where that distinguishes them: what to use in
 place of each."""
 
 

@@ -36,24 +36,6 @@ class Promise(Settings):
         "The aim is raised by what its lower bound needs to reach alpha.",
         json_schema_extra=cells(default="none: nothing is raised"),
     )
-    p95_seconds: Positive | None = Field(
-        default=None,
-        description="Under `adaptive`: the seconds from the start of a call to its end that at "
-        "most 5 % of the requests may exceed: see [limits](limits.md).",
-        json_schema_extra=cells(default="none: any time"),
-    )
-    budget_per_day: Positive | None = Field(
-        default=None,
-        description="Under `adaptive`: what the calls, including those that no user sees, may cost "
-        "in a day (UTC), in the zoo's unit of cost. Comes before alpha.",
-        json_schema_extra=cells(default="none: no budget"),
-    )
-    failures: Literal["apart", "count"] = Field(
-        default="apart",
-        description="How the promise counts a failed request (no answer from an endpoint, no "
-        "healthy deployment, a deadline). `apart`: in a figure of its own, not in satisfaction. "
-        "`count`: as unsatisfied; an outage is repaid within bounds: see [control](control.md).",
-    )
     label_rate: Share | None = Field(
         default=None,
         description="The share of requests whose labels are "
@@ -92,10 +74,10 @@ class SecondAnswer(StrEnum):
 READ_BY: Mapping[PolicyName, frozenset[str]] = {
     "adaptive": frozenset(
         (
-            *("confidence", "p95_seconds", "budget_per_day", "response_bias", "label_noise"),
-            *("second_answer", "answer_logprobs", "answer_score"),
+            *("confidence", "response_bias"),
+            *("second_answer", "answer_score"),
         )
     ),
-    "paper": frozenset(("V", "c", "learning_rate", "momentum", "weight_decay")),
+    "paper": frozenset(("V", "c", "learning_rate")),
 }
 """The settings that one policy reads and no other does; all others are read by all of them."""

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from litellm_messplus.costs.price import CostUnit
-from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, GRANT_SUFFIX, LabelKind, level_grants
+from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, GRANT_SUFFIX, level_grants
 from litellm_messplus.settings.labels import FREE, BuyingSettings, LabelsSettings
 from litellm_messplus.settings.promise import (
     READ_BY,
-    NotNegative,
     PolicyName,
     Positive,
     Promise,
@@ -28,18 +27,12 @@ from litellm_messplus.settings.serving import (
     MayReplace,
     ModeName,
     RetentionSettings,
-    Rules,
     ScoreName,
-    TeamModels,
-    Unit,
-    WantsLogprobs,
     WatchSettings,
 )
 from litellm_messplus.switching.modes import DEFAULT_SHARE, Mode, ZooMode
 
 DEFAULT_LEVEL = "default"
-MAX_COST, DEADLINE = REQUEST_LIMITS = ("max_cost", "deadline_seconds")
-"""What a request may ask for besides a service level."""
 
 
 class ZooSettings(Promise):
@@ -74,23 +67,11 @@ class ZooSettings(Promise):
     gates: bool = Field(
         default=True,
         description="Whether models that cannot take a request (its images, tools, length, region "
-        "or tags) are ranked last.",
+        "or tags) get one only where none can.",
     )
     conversations: ConversationsSettings = Field(
         default_factory=ConversationsSettings,
         description="Whether a conversation stays with the model that serves it.",
-    )
-    teams: TeamModels = Field(
-        default=TeamModels.PASS,
-        description="How a team's own models under the zoo's name are treated. `pass`: the team's "
-        "requests are left to LiteLLM, and counted as `team_requests`. `include`: the models are "
-        "candidates too.",
-    )
-    first: Rules = Field(
-        default=(),
-        description="[Rules](gates.md#rules) before the choice: the candidates that requests may "
-        "go to, by metadata, key, team or tags. The first rule that holds counts.",
-        json_schema_extra=cells(allowed="a list of `{when: ..., candidates: [...]}`"),
     )
     mode: ModeName = Field(
         default=Mode.ON,
@@ -121,7 +102,6 @@ class ZooSettings(Promise):
         description="The unseen calls for requests that are served as before.",
     )
     second_answer: MayReplace = SecondAnswer.OFF
-    answer_logprobs: WantsLogprobs = False
     answer_score: ScoreName = None
     labels: LabelsSettings = Field(
         default_factory=LabelsSettings,
@@ -140,50 +120,27 @@ class ZooSettings(Promise):
         "satisfied ones. At 2, a satisfied verdict stands for twice as many requests as an "
         "unsatisfied one.",
     )
-    label_noise: Annotated[float, Field(ge=0.0, lt=0.5)] = Field(
-        default=0.0,
-        description="Under `adaptive`: the probability that a verdict is wrong. The zoo then aims "
-        "at the share of satisfied verdicts expected when alpha is truly held.",
-    )
     learning_rate: Positive = Field(default=0.06, description="Under `paper`: the step of the SGD.")
-    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
-        default=0.9, description="Under `paper`: the momentum of the SGD."
-    )
-    weight_decay: NotNegative = Field(
-        default=0.01,
-        description="Under `paper`: mu, the strength of the regularisation of the SGD.",
-    )
     service_levels: dict[str, Promise] = Field(
         default_factory=dict,
         description="Further promises, by the name in the metadata of a key or team. Each has its "
         "own virtual queue and its own count of requests. All share what the zoo has learned.",
-        json_schema_extra=cells(
-            allowed="any names but `default`, `max_cost` and `deadline_seconds`"
-        ),
+        json_schema_extra=cells(allowed="any names but `default`"),
     )
     callers_may: tuple[str, ...] = Field(
         default=(),
-        description="What every request may [ask for](callers.md): service levels by name, "
-        "`max_cost`, `deadline_seconds`. `messplus_callers_may` in the metadata of a key or team "
-        "counts in its place.",
-        json_schema_extra=cells(allowed="names of service levels, `max_cost`, `deadline_seconds`"),
-    )
-    unmet: Literal["serve", "refuse"] = Field(
-        default="serve",
-        description="What becomes of a request whose `max_cost` or `deadline_seconds` no candidate "
-        "is expected to keep: `serve` by the cheapest or fastest, or `refuse` with status 400.",
+        description="The service levels that a request may [choose](#a-level-by-request). "
+        "`messplus_callers_may` in the metadata of a key or team counts in its place.",
+        json_schema_extra=cells(allowed="names of service levels, or `default`"),
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _auto_buys_and_takes_what_is_free(cls, given: Any) -> Any:
+    def _filled_in(cls, given: Any) -> Any:
+        """Let `auto` buy labels and take those that are free, and levels take from their zoo what
+        they do not state."""
         if isinstance(given, dict) and given.get("labels") == "auto":
-            return {"buy_labels": {}, **given, "labels": FREE}
-        return given
-
-    @model_validator(mode="before")
-    @classmethod
-    def _levels_take_the_rest_from_their_zoo(cls, given: Any) -> Any:
+            given = {"buy_labels": {}, **given, "labels": FREE}
         levels = given.get("service_levels") if isinstance(given, dict) else None
         if not isinstance(levels, dict):
             return given
@@ -198,12 +155,7 @@ class ZooSettings(Promise):
     @field_validator("callers_may")
     @classmethod
     def _may_be_granted(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        conversations, levels = (
-            info.data.get(name) for name in ("conversations", "service_levels")
-        )
-        if given and conversations and conversations.unit is Unit.CONVERSATION:
-            raise ValueError("nothing, where the promise counts whole conversations")
-        known = (DEFAULT_LEVEL, *(levels or ()), *REQUEST_LIMITS)
+        known = (DEFAULT_LEVEL, *(info.data.get("service_levels") or ()))
         if not set(given) <= set(known):
             raise ValueError(", ".join(known))
         return given
@@ -217,47 +169,11 @@ class ZooSettings(Promise):
             unread = " and ".join(sorted(given & names))
             if policy != self.policy and unread:
                 raise ValueError(f"without {unread}, which only `policy: {policy}` reads")
-        return self
-
-    @model_validator(mode="after")
-    def _what_counts_as_unsatisfied_counts(self) -> Self:
-        counting = "count" in (self.failures, *(x.failures for x in self.service_levels.values()))
-        if counting and LabelKind.CHECK not in self.labels.precedence:
+        hold = self.conversations.hold
+        if self.policy == "paper" and hold not in (None, "never"):
             raise ValueError(
-                "`check` in `labels.precedence` with `failures: count`: the label of a request "
-                "that failed is one of checks"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _the_paper_decides_every_request(self) -> Self:
-        given = self.conversations.hold
-        if self.policy == "paper" and given not in (None, "never"):
-            raise ValueError(
-                f"without `conversations.hold: {given}`, which only `policy: adaptive` reads: "
+                f"without `conversations.hold: {hold}`, which only `policy: adaptive` reads: "
                 "`policy: paper` decides every request"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _conversations_are_known_where_they_count(self) -> Self:
-        if not self.counts_conversations:
-            return self
-        if self.policy == "paper":
-            raise ValueError(
-                "without `conversations.unit: conversation`, which only `policy: adaptive` reads: "
-                "`policy: paper` counts requests"
-            )
-        if self.hold == "never":
-            raise ValueError(
-                "`conversations.hold: tool_loop` or `warm` with `conversations.unit: "
-                "conversation`: with `never`, it is unknown which requests belong together"
-            )
-        if self.buys_answers_apart:
-            raise ValueError(
-                "`buy_labels.how: grade` at a `label_rate` with `conversations.unit: "
-                "conversation`: other labels that are bought are of single answers, which show "
-                "nothing of a whole conversation"
             )
         return self
 
@@ -280,43 +196,23 @@ class ZooSettings(Promise):
             )
         return self
 
-    @model_validator(mode="after")
-    def _carbon_is_of_joules(self) -> Self:
-        stated = self.electricity is not None and self.electricity.carbon_per_kwh is not None
-        if stated and self.cost_unit is not CostUnit.JOULE:
-            raise ValueError("without carbon_per_kwh, which only `cost_unit: joule` reads")
-        return self
-
-    @model_validator(mode="after")
-    def _default_is_the_zoo_itself(self) -> Self:
-        if DEFAULT_LEVEL in self.service_levels:
-            raise ValueError(
-                f"the service level '{DEFAULT_LEVEL}' is the zoo's own alpha, V and c: set it there"
-            )
-        return self
-
     @property
     def hold(self) -> HoldMode:
         """The mode of holding conversations: `warm` by default, `never` with the paper's policy."""
         return self.conversations.hold or ("never" if self.policy == "paper" else "warm")
 
-    @property
-    def counts_conversations(self) -> bool:
-        """Whether alpha is a share of conversations instead of requests."""
-        return self.conversations.unit is Unit.CONVERSATION
-
     @model_validator(mode="after")
-    def _what_is_held_out_is_served(self) -> Self:
+    def _means_something(self) -> Self:
         if self.holdout > 0.0 and self.before is None:
             raise ValueError(
                 "`before` with `holdout`: what serves the conversations that are held out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _levels_are_distinct_from_streams(self) -> Self:
         for name in self.service_levels:
-            if name.endswith((BEFORE_SUFFIX, GRANT_SUFFIX)) or name in REQUEST_LIMITS:
+            if name == DEFAULT_LEVEL:
+                raise ValueError(
+                    f"the service level '{name}' is the zoo's own alpha, V and c: set it there"
+                )
+            if name.endswith((BEFORE_SUFFIX, GRANT_SUFFIX)):
                 raise ValueError(f"no service level '{name}': that name means something else")
         return self
 
@@ -379,8 +275,8 @@ class MessplusSettings(Settings):
         description="What turns a prompt into features: see [encoders](encoders.md). "
         "`hashed-ngrams` needs no download. An encoder that cannot be loaded stops the start.",
         json_schema_extra=cells(
-            allowed="`hashed-ngrams`, `none`, `static:FOLDER`, `onnx:FOLDER`, "
-            "`package.module:attribute`, else a Hugging Face name or a folder"
+            allowed="`hashed-ngrams`, `none`, `package.module:attribute`, else a Hugging Face name "
+            "or a folder"
         ),
     )
     seed: int = Field(
@@ -390,11 +286,11 @@ class MessplusSettings(Settings):
     )
     deadline_seconds: Positive = Field(
         default=0.05,
-        description="How long a decision may take. It waits for features for four fifths of it, "
-        "less the recent lateness of the event loop. If they come later, the running means decide "
-        "without them, and `encode_seconds` is NULL in the log; counted as `features_late`. If the "
-        "decision itself takes longer, LiteLLM's own choice stands, and the request is logged with "
-        "the reason `deadline_missed`; counted as `deadlines_missed`.",
+        description="How long a decision may take. It waits for features for four fifths of it. If "
+        "they come later, the running means decide without them, and `encode_seconds` is NULL in "
+        "the log; counted as `features_late`. If the decision itself takes longer, LiteLLM's own "
+        "choice stands, and the request is logged with the reason `deadline_missed`; counted as "
+        "`deadlines_missed`.",
     )
     flush_seconds: Positive = Field(
         default=0.5,
@@ -413,15 +309,6 @@ class MessplusSettings(Settings):
             allowed="a section, see below", default="no retention: all requests are kept"
         ),
     )
-    webhook: Annotated[str, Field(pattern=r"^https?://.+")] | None = Field(
-        default=None,
-        description="An address that gets a POST with JSON at each return of a zoo to what served "
-        "before.",
-        json_schema_extra=cells(
-            allowed="an address of `http` or `https`",
-            default="none: the alert is in the log, the status and the metrics",
-        ),
-    )
     store_text: bool = Field(
         default=False,
         description="Whether prompts, answers and a judge's reasons are kept in the database. If "
@@ -433,17 +320,8 @@ class MessplusSettings(Settings):
         "request. The hash of the key and the team's id always are: feedback and its limits need "
         "them.",
     )
-    charge_explorations: bool = Field(
-        default=False,
-        description="Whether LiteLLM's spend for exploration calls goes to the caller's key.",
-    )
 
     @property
     def response_biases(self) -> Mapping[str, float]:
         """The `response_bias` of each zoo."""
         return {name: zoo.response_bias for name, zoo in self.zoos.items()}
-
-    @property
-    def whole(self) -> frozenset[str]:
-        """The zoos whose promise counts conversations as a whole."""
-        return frozenset(name for name, zoo in self.zoos.items() if zoo.counts_conversations)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.routing.held import free_aim
-from litellm_messplus.state.credits import Course
 from litellm_messplus.state.verdict import Given
 
 # Forced requests: their share of the judged ones, and their rate of satisfaction, from the log.
@@ -65,40 +64,6 @@ class ForcedRequests:
     def of(cls, plain: Sequence[float]) -> "ForcedRequests":
         """Rebuild what ``plain`` gave."""
         return cls(*plain)
-
-
-# The debt for failed requests if a promise counts them: bounded in an outage.
-#
-# No choice of model answers a request that every deployment refuses, and satisfying others better
-# does not help the client that got an error. So failures are compensated while they are few, and an
-# outage is not repaid: its debt is bounded by what `REPAID` satisfied requests repay, 1 - alpha
-# each. At alpha 1 nothing can be repaid.
-
-REPAID = 20.0
-"""The number of satisfied requests that repay the whole debt of one outage."""
-FEW = 0.05
-"""Failures per judged request that are compensated in full, however long they go on; above that
-share the alert `failing` is raised."""
-
-
-@dataclass(slots=True)
-class FailureDebt:
-    """The debt of failures that was taken on and has not worn off, in judged requests."""
-
-    taken: float = 0.0
-
-    def failed(self, alpha: float, answered_share: float) -> float:
-        """Return the debt of a failed request: alpha, because it counts as unsatisfied, up to the
-        bound. All failures are known, but only a share of requests is judged, so it is multiplied
-        by that share."""
-        most = answered_share * REPAID * (1.0 - alpha)
-        owed = min(answered_share * alpha, max(most - self.taken, 0.0))
-        self.taken += owed
-        return owed
-
-    def judged(self) -> None:
-        """Reduce the debt by `FEW`: an answer was judged."""
-        self.taken = max(self.taken - FEW, 0.0)
 
 
 # By how much the predictions for the served answers exceed their labels.
@@ -169,8 +134,7 @@ class Account:
     """The shortfall of requests: ``shortfall`` is summed over judged requests; ``pending`` holds
     the expected shortfall of each of the others, ``expected`` their sum. ``stand_for`` is the mean
     number of requests that a recent verdict stands for: one of a rare draw counts more; ``forced``
-    are the requests that only one candidate could take. A request is a whole conversation if the
-    promise counts those; ``courses`` are those of pending ones with further turns."""
+    are the requests that only one candidate could take."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
@@ -181,8 +145,6 @@ class Account:
     stand_for: float = 1.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
     forced: ForcedRequests = field(default_factory=ForcedRequests)
-    courses: dict[str, Course] = field(default_factory=dict)
-    failures: FailureDebt = field(default_factory=FailureDebt)
     overrating: Overrating = field(default_factory=Overrating)
 
     @property
@@ -199,24 +161,11 @@ class Account:
             self._close(next(iter(self.pending)))
             self._expect(answer=0.0)
 
-    def went_on(self, request_id: str, shortfall: float | None) -> None:
-        """Note a further turn of the conversation that a request began: ``shortfall`` is expected
-        of the model that takes over, None if the same one continues. Ignored if that request is no
-        longer pending."""
-        begun = self.pending.get(request_id)
-        if begun is None:
-            return
-        before = self.courses.get(request_id) or Course.begun(begun.shortfall)
-        course = self.courses[request_id] = before.went_on(shortfall)
-        self.pending[request_id] = begun._replace(shortfall=course.expected)
-        self.expected += course.expected - begun.shortfall
-
     def answered(
         self, request_id: str, shortfall: float, stands_for: float = 1.0, weight: float = 1.0
     ) -> None:
         """Count the first verdict on a request: ``shortfall`` is alpha minus the satisfaction,
         times the ``weight`` of the label."""
-        self.failures.judged()
         self.answered_requests += 1
         newest = min(self.answered_requests, ANSWER_MEMORY)
         self.stand_for += (stands_for - self.stand_for) / newest
@@ -241,10 +190,6 @@ class Account:
             self.answered_requests -= 1
             self._count(-self.weighed(*earlier))
 
-    def owed_for_failure(self, alpha: float) -> None:
-        """Count a failed request as an unsatisfied one, as far as failures are compensated."""
-        self._count(self.failures.failed(alpha, self.answered_share))
-
     def revised(self, difference: float) -> None:
         """Count a later verdict: ``difference`` is its shortfall minus that of the one it replaces,
         both as ``weighed``."""
@@ -265,17 +210,12 @@ class Account:
         """Reset the shortfall or credit to 0, and drop the pending requests."""
         self.shortfall = self.expected = 0.0
         self.pending.clear()
-        self.courses.clear()
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON; what is rare or comes late only if there is any."""
         rare: dict[str, Any] = {}
         if self.forced.weight > 0.0:
             rare["forced"] = self.forced.plain()
-        if self.courses:
-            rare["courses"] = {name: list(course) for name, course in self.courses.items()}
-        if self.failures.taken > 0.0:
-            rare["failures"] = self.failures.taken
         if self.overrating != Overrating():
             rare["overrating"] = [self.overrating.excess, self.overrating.weight]
         return rare | {
@@ -291,22 +231,19 @@ class Account:
 
     def view(self) -> dict[str, Any]:
         """Return what decisions need of ``plain``: no pending requests, but their sum."""
-        return {**self.plain(), "pending": [], "courses": {}}
+        return {**self.plain(), "pending": []}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Account":
         """Rebuild the account that ``plain`` describes."""
         pending = OrderedDict((name, Pending(*rest)) for name, *rest in plain["pending"])
         forced = ForcedRequests.of(plain.get("forced", ()))
-        courses = {name: Course(*course) for name, course in plain.get("courses", {}).items()}
-        failures = FailureDebt(plain.get("failures", 0.0))
         overrating = Overrating(*plain.get("overrating", ()))
-        rebuilt = {"pending": pending, "forced": forced, "courses": courses, "failures": failures}
+        rebuilt = {"pending": pending, "forced": forced}
         return cls(**{**plain, **rebuilt, "overrating": overrating})
 
     def _close(self, request_id: str) -> None:
         closed = self.pending.pop(request_id)
-        self.courses.pop(request_id, None)
         # A running sum accumulates rounding errors: reset once nothing is pending.
         self.expected = self.expected - closed.shortfall if self.pending else 0.0
 

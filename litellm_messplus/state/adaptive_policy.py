@@ -116,35 +116,22 @@ class AdaptivePolicy:
             return held.forced(situation, account.forced.expected(only.satisfaction))
         candidates = [estimate.candidate for estimate in situation.estimates]
         known = self._knowledge(candidates, account.overrating.mean)
-        labelled_of_all = self.unseen.labelled_of_all
-        if situation.counted is not None:  # one answer does not rate a whole task
-            known, labelled_of_all = replace(known, unseen_labelled=0.0), 0.0
-            situation = _relative(situation)
-        aimed = adaptive.charged(replace(situation, alpha=account.forced.free_aim(situation.alpha)))
+        aimed = replace(situation, alpha=account.forced.free_aim(situation.alpha))
         decision = adaptive.decide(aimed, known, account.answered_share)
-        decision = adaptive.without_draw(decision, situation.limits)
         if not situation.newcomers:
             return decision
-        return trying.tried(decision, aimed, labelled_of_all)
+        return trying.tried(decision, aimed, self.unseen.labelled_of_all)
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
         self.predictor.decided(entry.at, entry.is_bought or entry.calls > 1)
         if is_before(entry.service_level) and account.requests == WARM_UP:
             account.settle()
-        if entry.counted_with is not None:
-            shortfall = None if entry.is_held else entry.expected_shortfall
-            account.went_on(entry.counted_with, shortfall)
-            return
         account.decided(entry.request_id, entry.expected_shortfall)
         self.unseen.decided(0 if entry.is_bought else entry.calls - 1)
 
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
-        if entry.is_failed:
-            if previous is None:
-                account.owed_for_failure(entry.alpha)
-            return
         shortfall = -verdict.label.residual(entry.alpha)
         if previous is None:
             account.answered(entry.request_id, shortfall, verdict.stands_for, verdict.label.weight)
@@ -224,7 +211,7 @@ class AdaptivePolicy:
             requests = sum(account.requests for account in self.accounts.values())
             share = min(judged / max(requests, 1), 1.0)
             self.predictor.replaced(candidate, prompt, example.answer, share)
-        self.predictor.read(candidate, prompt, example.answer, example.turn)
+        self.predictor.read(candidate, prompt, example.answer)
 
     def shown(self, candidate: str, prompt: Prompt, seen: Seen) -> tuple[float, float]:
         return self.predictor.shown(candidate, prompt, seen)
@@ -278,21 +265,3 @@ class AdaptivePolicy:
             overrated=overrated,
             changed=[known.changes[place].due > 0 for place in places],
         )
-
-
-def _relative(situation: Situation) -> Situation:
-    """Scale the costs of a conversation's first call to at most those of an average call, in the
-    mean over the candidates; relative costs stay.
-
-    The first call finds nothing in a cache, later ones do. Compared with the average call, at which
-    the price of satisfaction is set, every candidate would look expensive, and the cheapest would
-    serve whatever it satisfies (the agent's example: 222 of 300 tasks at alpha 0.8).
-    """
-    estimates = situation.estimates
-    cost, typical = sum(e.cost for e in estimates), sum(e.typical_cost for e in estimates)
-    if cost <= typical:
-        return situation
-    scale = typical / cost
-    return replace(
-        situation, estimates=tuple(replace(each, cost=scale * each.cost) for each in estimates)
-    )

@@ -11,7 +11,6 @@ from litellm_messplus.prediction.predictor import Before, Seen
 from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.runtime.vocabulary import Change
-from litellm_messplus.state.credits import Shares
 from litellm_messplus.state.verdict import Given
 
 
@@ -46,9 +45,6 @@ class Example:
         return Prompt(self.features, self.surface)
 
 
-# The expected and the actual use of a request at a service level with limits in addition to alpha.
-
-
 class FailedCall(NamedTuple):
     """A call that ended without an answer, as the account needs it: of a request of
     ``service_level`` with ``alpha``, which it served or explored. ``is_bought`` if labels of its
@@ -61,35 +57,12 @@ class FailedCall(NamedTuple):
     is_bought: bool
 
 
-class LimitedUse(NamedTuple):
-    """The expected use of a request of a level with limits: the probability that it is late, and
-    the cost of all its calls."""
-
-    late: float
-    cost: float
-
-
-class LimitedCall(NamedTuple):
-    """A call of a request of a level with limits, decided ``at`` seconds since 1970. ``is_late`` is
-    None if the call does not show it, ``cost`` if unknown."""
-
-    service_level: str
-    request_id: str
-    at: float
-    is_served: bool
-    is_late: bool | None
-    cost: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class Decided:
     """A request was numbered and decided, ``at`` a time in seconds since 1970.
 
     ``expected_shortfall`` is alpha minus the satisfaction predicted for the chosen candidate;
     ``calls`` the number of candidates to call; ``is_bought`` if labels of their answers are bought.
-    ``expected_use`` is None for a level without limits in addition to alpha. ``counted_with`` is
-    the first request of its conversation, if the promise counts that instead; it ``is_held`` if the
-    model of the turn before continues, as far as is known.
     """
 
     position: int
@@ -100,18 +73,13 @@ class Decided:
     calls: int
     at: float
     is_bought: bool = False
-    counted_with: str | None = None
-    is_held: bool = False
-    expected_use: LimitedUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
     """A call ended. ``example`` is None if it failed, a model outside the zoo answered, or
     LiteLLM's cache repeated an answer; ``given`` are the earlier labels that stand: the newest of
-    each source, none if the conversation's models have learned from them already. ``failed`` is set
-    if no answer came; ``limited`` is None for a level
-    without limits in addition to alpha."""
+    each source. ``failed`` is set if no answer came."""
 
     position: int
     zoo: str
@@ -123,7 +91,6 @@ class Settled:
     example: Example | None
     given: tuple[Given, ...]
     seconds: float | None = None
-    limited: LimitedCall | None = None
     failed: FailedCall | None = None
 
 
@@ -135,10 +102,8 @@ class Labelled:
     ``example`` is None until the call has ended, because the model is unknown, and also later if a
     model outside the zoo served, or LiteLLM's cache repeated an answer. ``is_forced`` if only one
     candidate could take the request. ``of_choice``, for a request served as before, is whether the
-    call is of the model that the router would have chosen; None for a routed one. ``shares`` are
-    those of the models that served so far, if the label is on a conversation counted as one with
-    further turns; the example is then of its first request. ``is_failed`` if the call had ended
-    without an answer.
+    call is of the model that the router would have chosen; None for a routed one. ``is_failed`` if
+    the call had ended without an answer.
     """
 
     position: int
@@ -154,30 +119,12 @@ class Labelled:
     is_bought: bool = False
     is_forced: bool = False
     of_choice: bool | None = None
-    shares: Shares = ()
     is_failed: bool = False
 
     @property
     def moves_queue(self) -> bool:
         """Whether it measures the router's choice."""
         return self.is_served if self.of_choice is None else self.of_choice
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """A lesson: a label on a model's answer to a prompt, from outside the log. It moves no queue.
-
-    ``batch`` names its source; ``completion_tokens`` are None if unknown.
-    """
-
-    position: int
-    zoo: str
-    batch: str
-    lesson_id: str
-    example: Example
-    prompt_characters: int
-    completion_tokens: float | None
-    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +141,4 @@ class CandidateChanged:
     number: int = 1
 
 
-Entry = Decided | Settled | Labelled | Taught | CandidateChanged
+Entry = Decided | Settled | Labelled | CandidateChanged

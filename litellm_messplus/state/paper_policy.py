@@ -16,7 +16,6 @@ from litellm_messplus.prediction.rates import LabelMeans
 from litellm_messplus.routing import decision, held, paper
 from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.settings.promise import ServiceLevel
-from litellm_messplus.state.account import FailureDebt
 from litellm_messplus.state.entries import Decided, Example, FailedCall, Labelled
 from litellm_messplus.state.verdict import Given
 
@@ -30,7 +29,7 @@ those at hand: longer than any judge takes, or a user who answers at once."""
 # made with the last label, or at the time limit with those at hand.
 
 
-class Lesson(NamedTuple):
+class Explored(NamedTuple):
     """A prompt and its labels by candidate."""
 
     features: Features
@@ -65,31 +64,31 @@ class WaitingExplorations:
 
     def add(
         self, request_id: str, features: Features, candidate: str, label: Label
-    ) -> Lesson | None:
-        """Add or replace a candidate's label of a waiting exploration, and return the lesson if it
-        is complete."""
+    ) -> Explored | None:
+        """Add or replace a candidate's label of a waiting exploration, and return it if it is
+        complete."""
         exploration = self._waiting[request_id]
         exploration.features = features
         exploration.labels[candidate] = label
         if len(exploration.labels) < exploration.calls:
             return None
         del self._waiting[request_id]
-        return Lesson(features, exploration.labels)
+        return Explored(features, exploration.labels)
 
     def forget(self, candidate: str) -> None:
         """Drop the labels of a removed candidate."""
         for each in self._waiting.values():
             each.labels.pop(candidate, None)
 
-    def overdue(self, at: float) -> Iterator[Lesson]:
-        """Close explorations that waited too long, and yield lessons of the labels at hand."""
+    def overdue(self, at: float) -> Iterator[Explored]:
+        """Close explorations that waited too long, and yield examples of the labels at hand."""
         while self._waiting:
             request_id, oldest = next(iter(self._waiting.items()))
             if at - oldest.since <= self._wait_seconds:
                 return
             del self._waiting[request_id]
             if oldest.features is not None:
-                yield Lesson(oldest.features, oldest.labels)
+                yield Explored(oldest.features, oldest.labels)
 
     def plain(self) -> list[Any]:
         """Return them for a snapshot, exactly: a JSON float holds a float32 without loss."""
@@ -129,7 +128,6 @@ class PaperPolicy:
         self.waiting = WaitingExplorations(EXPLORATION_WAIT_SECONDS)
         self.means = LabelMeans(heads.candidates)
         self.queues: dict[str, float] = {}
-        self.failures: dict[str, FailureDebt] = {}
 
     def predict(self, prompt: Prompt, candidates: Sequence[str]) -> list[float]:
         """Predict from the encoder's features alone, as the paper does."""
@@ -157,25 +155,16 @@ class PaperPolicy:
     def decided(self, entry: Decided) -> None:
         """Open an exploration, which waits for labels; Algorithm 1 has no other pending
         requests."""
-        for lesson in self.waiting.overdue(entry.at):
-            self.heads.learn(*lesson)
+        for explored in self.waiting.overdue(entry.at):
+            self.heads.learn(*explored)
         if entry.calls > 1:
             self.waiting.open(entry.request_id, entry.calls, entry.at)
 
     def answered(self, entry: Labelled, verdict: Given, previous: Given | None) -> None:
-        level = entry.service_level
-        if entry.is_failed:
-            if previous is None:
-                failures = self.failures.setdefault(level, FailureDebt())
-                self._owe(level, failures.failed(entry.alpha, answered_share=1.0))
-            return
         shortfall = -verdict.label.residual(entry.alpha)
-        if previous is None:
-            if level in self.failures:
-                self.failures[level].judged()
-        else:  # only the difference moves it: the request counts once
+        if previous is not None:  # only the difference moves it: the request counts once
             shortfall += previous.label.residual(entry.alpha)
-        self._owe(level, shortfall)
+        self._owe(entry.service_level, shortfall)
 
     def failed(self, call: FailedCall, verdict: Given | None) -> None:
         """Take back the earlier verdict on a request that ended without an answer: nothing else was
@@ -206,9 +195,9 @@ class PaperPolicy:
         """Learn with the exploration's other labels, or alone if it no longer waits."""
         candidate = example.candidate
         if example.request_id in self.waiting:
-            lesson = self.waiting.add(example.request_id, features, candidate, verdict)
-            if lesson is not None:
-                self.heads.learn(*lesson)
+            explored = self.waiting.add(example.request_id, features, candidate, verdict)
+            if explored is not None:
+                self.heads.learn(*explored)
         elif previous is None:
             self.heads.learn(features, {candidate: verdict})
         else:
@@ -240,9 +229,7 @@ class PaperPolicy:
         return ()
 
     def plain(self) -> dict[str, Any]:
-        taken = {name: each.taken for name, each in self.failures.items()}
-        failures = {"failures": taken} if taken else {}
-        return failures | {"queues": dict(self.queues), "waiting": self.waiting.plain()}
+        return {"queues": dict(self.queues), "waiting": self.waiting.plain()}
 
     def arrays(self) -> Arrays:
         return {**self.heads.arrays(), "label_means": self.means.counts}
@@ -257,6 +244,4 @@ class PaperPolicy:
         fill({"label_means": self.means.counts}, arrays)
         self.heads.load(arrays)
         self.queues = dict(plain["queues"])
-        taken = plain.get("failures", {}).items()
-        self.failures = {name: FailureDebt(each) for name, each in taken}
         self.waiting.load(plain["waiting"])

@@ -106,6 +106,11 @@ class Policy(Protocol):
 # The policies by name, and the heads of policy `paper`.
 
 
+MOMENTUM, WEIGHT_DECAY = 0.9, 0.01
+"""The SGD of the paper's heads: its momentum, and mu, the strength of its regularisation (Appendix
+B)."""
+
+
 def build_policy(
     settings: ZooSettings, candidates: Sequence[str], dimension: int, *, is_fast: bool
 ) -> Policy:
@@ -122,8 +127,8 @@ def build_policy(
                 candidates,
                 dimension,
                 learning_rate=settings.learning_rate,
-                momentum=settings.momentum,
-                weight_decay=settings.weight_decay,
+                momentum=MOMENTUM,
+                weight_decay=WEIGHT_DECAY,
             )
             return PaperPolicy(heads)
 

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.costs.usage import Durations
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.state.catalog import Catalog
-from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
 MAGIC = b"messplus state 1\n"
@@ -90,17 +88,11 @@ def view_of(state: ZooState) -> tuple[dict[str, Any], Arrays]:
     policy, arrays = state.policy.view()
     plain = {
         "requests": dict(state.requests),
-        "turns": dict(state.turns),
         "estimators": state.plain_means(),
         "catalog": state.catalog.plain(),
-        "limits": state.limits.view(),
         "policy": policy,
     }
-    durations = {
-        f"durations_{place}": np.array(found.plain())
-        for place, found in enumerate(state.durations.values())
-    }
-    return plain, {**arrays, **state.lengths.view(), **state.use.arrays(), **durations}
+    return plain, {**arrays, **state.lengths.view(), **state.use.arrays()}
 
 
 def load_view(state: ZooState, view: View) -> None:
@@ -113,11 +105,8 @@ def load_view(state: ZooState, view: View) -> None:
         kept = [mine for mine, name in zip(state.candidates, names, strict=False) if mine == name]
         state.become(kept if names[: len(kept)] == tuple(kept) else [])
         state.become(names)
-    state.requests, state.turns = Counter(plain["requests"]), Counter(plain["turns"])
+    state.requests = Counter(plain["requests"])
     state.load_means(plain["estimators"])
-    for place, name in enumerate(state.estimators):
-        state.durations[name] = Durations(*arrays[f"durations_{place}"].tolist())
-    state.limits = LimitAccounts.of(plain["limits"])
     state.policy.load_view(plain["policy"], arrays)
     state.lengths.load_view(arrays)
     state.use = ExpectedUse.load(arrays)

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections import Counter
 from hashlib import sha256
 from typing import Any
 from zipfile import BadZipFile
@@ -10,14 +9,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.costs.usage import Durations
 from litellm_messplus.prediction.answer import ANSWER_VERSION
 from litellm_messplus.prediction.head import Arrays
 from litellm_messplus.prediction.predictor import Predictor
 from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import Catalog
-from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
 FORMAT = 17
@@ -39,8 +36,6 @@ def settings_of(zoo: Zoo, encoder: str) -> dict[str, Any]:
         "policy": settings.policy,
         "labels.precedence": list(settings.labels.precedence),
         "learning_rate": settings.learning_rate,
-        "momentum": settings.momentum,
-        "weight_decay": settings.weight_decay,
     }
 
 
@@ -59,18 +54,11 @@ def taken(state: ZooState) -> tuple[dict[str, Any], Arrays]:
     """Copy the state: entries folded in later do not change the copy."""
     plain = {
         "requests": dict(state.requests),
-        "taught": dict(state.taught),
         "estimators": state.plain_means(),
-        "durations": {name: found.plain() for name, found in state.durations.items()},
         "policy": state.policy.plain(),
     }
-    if not state.limits.is_empty:
-        plain["limits"] = state.limits.plain()
     if not state.catalog.is_empty:  # else the format is unchanged
         plain["catalog"] = state.catalog.plain()
-    if state.turns:  # else no promise counts conversations
-        plain["turns"] = dict(state.turns)
-        plain["credits"] = state.credits.plain()
     arrays = state.policy.arrays() | state.lengths.arrays() | state.use.arrays()
     return plain, {name: array.copy() for name, array in arrays.items()}
 
@@ -97,15 +85,6 @@ def predictor_of(data: bytes) -> Predictor | None:
     return found
 
 
-def taught_in(data: bytes) -> Counter[str]:
-    """Count the lessons of each batch in a state.
-
-    Raises ValueError or KeyError for bytes that are no state; all bytes are read.
-    """
-    plain, _ = _read(data)
-    return Counter(plain["taught"])
-
-
 def _read(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
@@ -127,14 +106,7 @@ def load(data: bytes, empty: ZooState) -> ZooState:
     if set(plain["estimators"]) != set(empty.estimators):
         raise ValueError(f"a snapshot of other candidates: {sorted(plain['estimators'])}")
     empty.requests.update(plain["requests"])
-    empty.taught.update(plain["taught"])
-    empty.turns.update(plain.get("turns", {}))
-    empty.credits.load(plain.get("credits", {}))
     empty.load_means(plain["estimators"])
-    for name, calls in plain["durations"].items():
-        empty.durations[name] = Durations(*calls)
-    if "limits" in plain:
-        empty.limits = LimitAccounts.of(plain["limits"])
     empty.policy.load(plain["policy"], arrays)
     empty.lengths.load(arrays)
     empty.use = ExpectedUse.load(arrays)

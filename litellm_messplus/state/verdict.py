@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from litellm_messplus.prediction.head import Label
-from litellm_messplus.runtime.vocabulary import FAILED, PRECEDENCE, LabelKind
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 
 
 class Judgement(Protocol):
@@ -25,23 +25,13 @@ class Judgement(Protocol):
 AnyLabel = TypeVar("AnyLabel", bound=Judgement)
 
 
-def counting(
-    labels: Iterable[AnyLabel],
-    precedence: Sequence[str] = PRECEDENCE,
-    *,
-    is_failed: bool = False,
-) -> AnyLabel | None:
-    """Choose the verdict among all labels on one call, in log order; None if none counts.
+def counting(labels: Iterable[AnyLabel], precedence: Sequence[str] = PRECEDENCE) -> AnyLabel | None:
+    """Choose the verdict among all labels on one answer, in log order; None if none counts.
 
     A source's newest label replaces its earlier ones; labels of weight 0 are ignored. Of the others
     the strongest kind counts, by ``precedence``; of one kind the lowest value, because an answer
     must pass every check; of equals the first. More labels never remove a verdict.
-
-    A failed call has no answer to judge: of its labels, from before or after its end, only the one
-    of source `FAILED` counts.
     """
-    if is_failed:
-        labels = [each for each in labels if each.source == FAILED]
     ranked = [each for each in newest_of_sources(labels) if each.kind in precedence]
     return min(ranked, key=lambda each: (precedence.index(each.kind), each.value), default=None)
 
@@ -88,6 +78,6 @@ class Rule:
         found = self.counting(given)
         return None if found is None else found.label
 
-    def counting(self, given: Sequence[Given], *, is_failed: bool = False) -> Given | None:
+    def counting(self, given: Sequence[Given]) -> Given | None:
         """Choose the label that is the verdict."""
-        return counting(given, self.precedence, is_failed=is_failed)
+        return counting(given, self.precedence)

@@ -2,21 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.usage import Durations, TokenEstimator, expected
+from litellm_messplus.costs.usage import TokenEstimator, expected
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.prediction.prompt_heads import LengthHeads
 from litellm_messplus.prediction.recent import RecentPrompts
 from litellm_messplus.prediction.surface import CHARACTERS
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.state.catalog import MOST, Catalog
-from litellm_messplus.state.credits import Credits
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
@@ -24,9 +23,7 @@ from litellm_messplus.state.entries import (
     Example,
     Labelled,
     Settled,
-    Taught,
 )
-from litellm_messplus.state.limits import LimitAccounts
 from litellm_messplus.state.policy import Policy
 from litellm_messplus.state.verdict import Rule
 
@@ -37,19 +34,18 @@ from litellm_messplus.state.verdict import Rule
 # part of it: they may change while a proxy runs.
 
 Matrix = NDArray[np.float64]
-_ARRAYS = ("prompt_tokens", "completion_tokens", "seconds", "lengths")
+_ARRAYS = ("prompt_tokens", "completion_tokens", "seconds")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedUse:
-    """The use expected of the recent prompts, each array of shape (prompts, models); ``lengths``
-    are multiples of each model's usual answer, ``version`` is that of the recent prompts."""
+    """The use expected of the recent prompts, each array of shape (prompts, models);
+    ``version`` is that of the recent prompts."""
 
     version: int
     prompt_tokens: Matrix
     completion_tokens: Matrix
     seconds: Matrix
-    lengths: Matrix
 
     @classmethod
     def none_yet(cls, models: int) -> "ExpectedUse":
@@ -74,7 +70,6 @@ class ExpectedUse:
             np.where(is_seen, tokens, unseen),
             multiples * np.array(expected([each.completion_tokens for each in estimators])),
             multiples * np.array(expected([each.seconds for each in estimators])),
-            multiples,
         )
 
     def cost(self, place: int, price: Price) -> Matrix:
@@ -110,11 +105,8 @@ class ZooState:
     """The fold of the log for one zoo: ``apply`` is its only way to change.
 
     ``rule`` chooses verdicts among labels; ``requests`` counts the decided requests of each service
-    level, ``taught`` the lessons of each batch; ``use`` is expected of the recent prompts.
+    level; ``use`` is expected of the recent prompts.
     ``estimators`` are in the order of the candidates; ``catalog`` holds which of them are present.
-    ``durations`` are of each candidate's calls, ``limits`` the queues of limits in addition to
-    alpha. ``turns`` counts, by service level, the requests counted with the first one of their
-    conversation, and ``credits`` keeps the shares by which the verdict on it was learned.
     """
 
     encoder: str
@@ -124,19 +116,7 @@ class ZooState:
     lengths: LengthHeads
     use: ExpectedUse
     requests: Counter[str] = field(default_factory=Counter)
-    taught: Counter[str] = field(default_factory=Counter)
     catalog: Catalog = field(default_factory=Catalog)
-    durations: dict[str, Durations] = field(init=False)
-    limits: LimitAccounts = field(default_factory=LimitAccounts)
-    turns: Counter[str] = field(default_factory=Counter)
-    credits: Credits = field(default_factory=Credits)
-
-    def __post_init__(self) -> None:
-        self.durations = {name: Durations() for name in self.estimators}
-
-    def counted(self, level: str) -> int:
-        """Return the number of requests, or conversations, that a level's promise counts."""
-        return self.requests[level] - self.turns[level]
 
     def plain_means(self) -> dict[str, list[list[float]]]:
         """Return the running means of every candidate's calls, as JSON."""
@@ -161,19 +141,13 @@ class ZooState:
         match entry:
             case Decided():
                 self.requests[entry.service_level] += 1
-                if entry.counted_with is not None:
-                    self.turns[entry.service_level] += 1
                 if self.catalog.standings and self.catalog.anchor is None:
                     self.catalog.settle()
                 self.policy.decided(entry)
-                self.limits.decided(entry)
             case Settled():
                 self._settle(entry)
-                self.limits.ended(entry)
             case Labelled():
                 self._label(entry)
-            case Taught():
-                self._teach(entry)
             case CandidateChanged():
                 self._change(entry)
 
@@ -209,14 +183,12 @@ class ZooState:
 
     def _add(self, candidate: str) -> None:
         self.estimators[candidate] = TokenEstimator()
-        self.durations[candidate] = Durations()
         self.lengths.add()
         self.policy.add(candidate)
 
     def _forget(self, candidate: str) -> None:
         place = self._places[candidate]
         del self.estimators[candidate]
-        del self.durations[candidate]
         self.lengths.remove(place)
         self.policy.remove(candidate)
 
@@ -227,18 +199,6 @@ class ZooState:
             self.use = ExpectedUse.none_yet(len(self.estimators))
         else:
             self.use = ExpectedUse.of(recent, self.lengths, list(self.estimators.values()))
-
-    def _teach(self, entry: Taught) -> None:
-        """Fold a lesson in as an ended call and its label, without a request."""
-        self.taught[entry.batch] += 1
-        if not self._can_teach(entry.example):
-            return
-        if entry.completion_tokens is not None:
-            estimator = self.estimators[entry.example.candidate]
-            multiple = self._multiple(estimator, entry.example, entry.completion_tokens)
-            estimator.completion_tokens.add(entry.completion_tokens / multiple)
-        self.policy.read(entry.example)
-        self._learn(entry.example, entry.lesson_id, Label(entry.value), None)
 
     def _settle(self, entry: Settled) -> None:
         if entry.failed is not None:
@@ -253,8 +213,6 @@ class ZooState:
                 entry.completion_tokens / multiple,
                 None if entry.seconds is None else entry.seconds / multiple,
             )
-            if entry.seconds is not None:
-                self.durations[entry.candidate or ""].add(multiple, entry.seconds)
         if self._can_teach(entry.example):
             self.policy.read(entry.example)
         verdict = self.rule.verdict(entry.given)
@@ -275,10 +233,10 @@ class ZooState:
 
     def _label(self, entry: Labelled) -> None:
         """Fold a label in; it counts only if it changes the verdict: a judge's label after the
-        user's does not."""
-        before = self.rule.counting(entry.earlier, is_failed=entry.is_failed)
-        now = self.rule.counting((*entry.earlier, entry.given), is_failed=entry.is_failed)
-        if now is None:
+        user's does not. A failed call has no answer to judge."""
+        before = self.rule.counting(entry.earlier)
+        now = self.rule.counting((*entry.earlier, entry.given))
+        if now is None or entry.is_failed:
             return
         previous, verdict = None if before is None else before.label, now.label
         if entry.moves_queue and now != before:
@@ -287,31 +245,8 @@ class ZooState:
             return
         if not entry.is_served and not entry.is_bought:
             self.policy.unseen_answered(previous)
-        if entry.shares:
-            self._credit(entry, verdict, previous)
-        elif self._may_judge(entry.example):
+        if self._may_judge(entry.example):
             self._learn(entry.example, entry.call_id, verdict, previous)
-
-    def _credit(self, entry: Labelled, verdict: Label, previous: Label | None) -> None:
-        """Let all models that served a conversation learn its verdict, each by its share. A verdict
-        from before its second turn was learned by the model of its first request alone."""
-        if entry.example is None:
-            return
-        first, before = entry.example.candidate, dict[str, float]()
-        if previous is not None:
-            before |= self.credits.of(entry.request_id) or {first: 1.0}
-        now = dict(entry.shares)
-        for name in {**now, **before}:
-            example = replace(entry.example, candidate=name)
-            if not self._may_judge(example):
-                continue
-            earned = None
-            if previous is not None and name in before:
-                earned = Label(previous.value, previous.weight * before[name])
-            call_id = entry.call_id if name == first else f"{entry.call_id}/{name}"
-            label = Label(verdict.value, verdict.weight * now.get(name, 0.0))
-            self._learn(example, call_id, label, earned)
-        self.credits.keep(entry.request_id, entry.shares)
 
     def _learn(
         self, example: Example, call_id: str, verdict: Label, previous: Label | None

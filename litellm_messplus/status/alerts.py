@@ -4,12 +4,12 @@ go."""
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from litellm_messplus.figures.interval import ENOUGH_ANSWERED
-from litellm_messplus.figures.words import figure, percent, percent_range
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Standing
+from litellm_messplus.figures.words import percent, percent_range
 from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.vocabulary import SERVING
 from litellm_messplus.status.labels import Grading, JudgeKey, JudgeStatus
-from litellm_messplus.status.reading import MINUTES, Recent
+from litellm_messplus.status.reading import MINUTES, Endpoint, Recent
 from litellm_messplus.status.report import (
     Alert,
     AlertKey,
@@ -25,8 +25,6 @@ from litellm_messplus.store.zoo_modes import ModeRow
 PATIENCE = 3
 """Consecutive looks without an alert until it counts as over, so that a wavering one is logged
 once."""
-OVER = 1.02
-"""Ratio of a day's cost to its budget above which it is reported: costs are not known before."""
 
 FAILURES = {
     AlertKind.JOURNAL: (
@@ -41,6 +39,10 @@ FAILURES = {
         "what models can take could not be found out, and the largest served",
         "gate_failures",
     ),
+    AlertKind.HIDDEN: (
+        "labels are few: LiteLLM hid the words of answers, which got none",
+        "answers_hidden",
+    ),
     AlertKind.UNSHARED: ("the file that workers share had failures", "lines_unshared"),
 }
 """Descriptions of what failed, and the counters of `GET /messplus/health` that count it."""
@@ -48,6 +50,18 @@ FAILURES = {
 
 LATE_STATE = "state_seconds"
 """The key in `GET /messplus/health` of the age of a state that is late, in seconds."""
+
+
+def unfollowed_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
+    """Name the zoos whose requests LiteLLM sends elsewhere than the router leaves them."""
+    for zoo, found in sorted(recent.items()):
+        if not found.is_followed:
+            message = (
+                f"LiteLLM does not follow the router: {found.not_chosen} of the {found.ended} "
+                f"requests of the last {MINUTES} minutes were served by another model than chosen; "
+                "no savings are shown. `messplus check` tells which LiteLLM can be used"
+            )
+            yield Alert(AlertKind.SERVED_NOT_CHOSEN, message, zoo)
 
 
 def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
@@ -64,6 +78,13 @@ def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
                 f"failed ({percent(found.failed / found.ended)}): {by}"
             )
             yield Alert(AlertKind.FAILING, message, zoo)
+
+
+def endpoint_alerts(failing: Iterable[Endpoint]) -> Iterator[Alert]:
+    """Name the endpoints that fail all that they are sent."""
+    for zoo, candidate, identity, failed in failing:
+        message = f"{candidate} fails: its endpoint {identity} failed the last {failed} calls"
+        yield Alert(AlertKind.FAILING, message, zoo, candidate=candidate)
 
 
 def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
@@ -117,12 +138,13 @@ def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
 
 def level_alerts(level: LevelStatus) -> list[Alert]:
     """List the alerts of one service level, the gravest first."""
-    found = [*_out_of_reach(level), *_below(level), *_limits(level), *_feedback(level)]
+    found = [*_out_of_reach(level), *_below(level), *_feedback(level)]
     return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
 
 
 def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    if not level.is_within_reach:
+    """Yield the alert of an alpha that no candidate holds; while most fail, few can serve."""
+    if not level.is_within_reach and level.overall.satisfaction.verdict is not Standing.FAILING:
         yield (
             AlertKind.OUT_OF_REACH,
             f"no candidate can hold alpha {level.alpha:g}: the best value is served meanwhile",
@@ -135,7 +157,7 @@ def _below(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
     for window, span in ((level.last, "last"), (level.overall, "whole")):
         found = window.satisfaction
         if found.is_below:
-            over = f"the last {found.requests} {found.unit}" if span == "last" else "the whole time"
+            over = f"the last {found.requests} requests" if span == "last" else "the whole time"
             yield AlertKind.BELOW, f"below the promise over {over}: {_rate(found)}"
             return
 
@@ -165,33 +187,12 @@ def candidate_alerts(live: LiveLevels) -> list[Alert]:
 
 
 def change_alerts(changes: Sequence[ModelChange]) -> list[Alert]:
-    """Report each model that was found to have changed: since when, by how much."""
+    """Report each model that was found to have become worse: since when, by how much."""
     return [
         Alert(AlertKind.MODEL_CHANGED, each.words, each.zoo, candidate=each.candidate)
         for each in changes
+        if each.is_fall
     ]
-
-
-def _limits(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
-    if level.limits is None:
-        return
-    missed, answered = level.missed, level.last.satisfaction.judged
-    is_missed = missed is not None and missed > 0.0 and answered >= ENOUGH_ANSWERED
-    if level.limits.binding == "budget" and is_missed:
-        yield AlertKind.BUDGET_BINDS, f"the budget of the day binds: {level.missed_in_words}"
-    budget, latency = level.limits.budget, level.limits.latency
-    if budget is not None and budget.spent > OVER * budget.per_day:
-        yield (
-            AlertKind.OVER_BUDGET,
-            f"today has cost {figure(budget.spent)}, of a budget of {figure(budget.per_day)}: the "
-            "least expensive candidate serves",
-        )
-    if latency is not None and latency.low is not None and latency.low > latency.allowed_share:
-        yield (
-            AlertKind.TOO_LATE,
-            f"{percent(latency.late_share)} of {latency.ended} requests took longer than "
-            f"{latency.seconds:g} s, {percent(latency.allowed_share)} may",
-        )
 
 
 class AlertLog:

@@ -14,12 +14,14 @@ from litellm_messplus.status import reading as ask
 from litellm_messplus.status.alerts import (
     candidate_alerts,
     change_alerts,
+    endpoint_alerts,
     failing_alerts,
     failure_alerts,
     judge_alerts,
     key_alerts,
     level_alerts,
     mode_alerts,
+    unfollowed_alerts,
 )
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
 from litellm_messplus.status.labels import (
@@ -32,7 +34,6 @@ from litellm_messplus.status.labels import (
     labels_of,
     sources,
 )
-from litellm_messplus.status.limits import read_limits
 from litellm_messplus.status.newest import (
     ConversationStatus,
     KeyIncidents,
@@ -47,7 +48,6 @@ from litellm_messplus.status.report import (
     Exploration,
     LabelCostStatus,
     LevelStatus,
-    LimitsStatus,
     LiveLevel,
     LiveLevels,
     Overhead,
@@ -93,10 +93,10 @@ class Rows:
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
     changes: Sequence[CandidateStatus] = ()
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
-    limits: Mapping[Key, LimitsStatus] = field(default_factory=dict)
     conversations: Sequence[ConversationStatus] = ()
     incidents: Sequence[KeyIncidents] = ()
     recent: Mapping[Key, Recent] = field(default_factory=dict)
+    failing: Sequence[ask.Endpoint] = ()
     model_changes: Sequence[ModelChange] = ()
 
 
@@ -144,10 +144,10 @@ async def _read(
         label_costs=await label_costs(connection, now.date(), now.date() - timedelta(days=1)),
         changes=await newest_changes(connection),
         modes=await newest_of(connection),
-        limits=await read_limits(connection, start, now),
         conversations=await read_conversations(connection),
         incidents=await read_incidents(connection),
         recent=await ask.recent_requests(connection, now),
+        failing=await ask.failing_endpoints(connection, now),
         model_changes=[each for each in await logged_changes(connection) if each.is_new(now)]
         if with_snapshots
         else (),
@@ -178,11 +178,10 @@ def build_status(
     for (zoo, _), each in rows.recent.items():
         if zoo in zoos:
             recent[zoo] = recent.get(zoo, Recent()) + each
-    failing = {zoo for zoo, each in recent.items() if each.is_failing}
     levels = [
         found
         for key in sorted(known)
-        if (found := _level(key, rows, live.get(key) if live else None, failing)) is not None
+        if (found := _level(key, rows, live.get(key) if live else None, recent)) is not None
     ]
     least = {zoo: each.least_agreement for (zoo, _), each in (live or {}).items()}
     judges = tuple(
@@ -193,7 +192,9 @@ def build_status(
     keys = tuple(each for each in rows.keys if (each.zoo, each.service_level) in known)
     changed = _model_changes(rows, live)
     alerts = [
+        *unfollowed_alerts(recent),
         *failing_alerts(recent),
+        *endpoint_alerts(each for each in rows.failing if each[0] in zoos),
         *failure_alerts(counters or {}),
         *judge_alerts(rows.judging, judges),
         *key_alerts(keys),
@@ -231,15 +232,19 @@ def _model_changes(rows: Rows, live: LiveLevels | None) -> tuple[ModelChange, ..
     return tuple(each for changes in by_zoo.values() for each in changes)
 
 
-def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> LevelStatus | None:
-    """Build the status of a level; None if neither the engine nor the log knows alpha."""
+def _level(
+    key: Key, rows: Rows, live: LiveLevel | None, recent: Mapping[str, Recent]
+) -> LevelStatus | None:
+    """Build the status of a level; None if neither the engine nor the log knows alpha. ``recent``
+    holds the requests of each zoo in the last minutes."""
     before = key[0], level_before(key[1])
     newest = rows.newest.get(key)
     alpha = _alpha(key, before, rows, live)
     if alpha is None:
         return None
+    now = recent.get(key[0], Recent())
     overall, last = (
-        _window(span.totals.get(key), span.sources.get(key, ()), alpha, key[0] in failing)
+        _window(span.totals.get(key), span.sources.get(key, ()), alpha, now)
         for span in (rows.overall, rows.last)
     )
     is_within_reach = live.is_within_reach if live else None
@@ -259,7 +264,6 @@ def _level(key: Key, rows: Rows, live: LiveLevel | None, failing: set[str]) -> L
         overall=overall,
         last=last,
         largest=newest.largest if newest else None,
-        limits=rows.limits.get(key),
         requests_per_hour=sum(rate.values()),
         as_before=_as_before(rows.last.totals.get(before), rate[before]),
     )
@@ -292,14 +296,15 @@ def _as_before(tally: Tally | None, per_hour: float) -> AsBefore | None:
 # Sums of requests into the status of a window: satisfaction and cost.
 
 
-def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool) -> WindowStatus:
-    """Build the figures of the summed requests, if any; ``alpha`` is the current one, and
-    ``is_failing`` is true if requests of the zoo currently get no answer."""
+def _window(found: Tally | None, given: Sources, alpha: float, now: Recent) -> WindowStatus:
+    """Build the figures of the summed requests, if any; ``alpha`` is the current one, and ``now``
+    holds the zoo's requests of the last minutes. No savings are shown while LiteLLM does not follow
+    the router."""
     tally = found or Tally()
     has_cost = tally.priced or tally.cost > 0.0
     return WindowStatus(
         taken(Answers, tally, answered=tally.succeeded),
-        _satisfaction(tally, alpha, is_failing),
+        _satisfaction(tally, alpha, now.is_failing),
         labels_of(given, tally),
         Cost(tally.cost if has_cost else None, tally.cost_per_request, tally.unstated),
         Exploration(
@@ -309,7 +314,7 @@ def _window(found: Tally | None, given: Sources, alpha: float, is_failing: bool)
             cost_share=share(tally.exploration_cost, tally.cost),
         ),
         taken(Savings, tally, requests=tally.compared, cost_largest=tally.compared_cost_largest)
-        if tally.compared
+        if tally.compared and now.is_followed
         else None,
         _overhead(tally),
     )
@@ -320,8 +325,7 @@ def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
     return taken(
         Satisfaction,
         tally,
-        requests=tally.counted,
-        judged_share=share(tally.judged, tally.counted),
+        judged_share=share(tally.judged, tally.requests),
         promised=promised,
         verdict=Standing.FAILING if is_failing else standing(tally.interval, promised),
         is_thin=is_thin(tally.interval, tally.effective),
@@ -331,9 +335,9 @@ def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
 
 def _evidence(tally: Tally) -> str:
     """Describe in words how much evidence the figures have."""
-    if tally.counted == 0:
-        return f"no {tally.unit} yet"
-    found = f"{tally.judged} of {tally.counted} {tally.unit} with a verdict"
+    if tally.requests == 0:
+        return "no requests yet"
+    found = f"{tally.judged} of {tally.requests} requests with a verdict"
     if round(tally.effective) < tally.judged:
         found += f", worth {tally.effective:.0f}"
     interval = tally.interval
@@ -354,7 +358,7 @@ def _overhead(tally: Tally) -> Overhead | None:
     whole = predicting + deciding + call or 1.0
     return Overhead(
         timed, tally.late, predicting, deciding, call,
-        predicting / whole, deciding / whole, call / whole, share(tally.joules, tally.metered),
+        predicting / whole, deciding / whole, call / whole,
     )  # fmt: skip
 
 

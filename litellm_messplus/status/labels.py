@@ -52,10 +52,6 @@ class Labels:
     labelled_share: float | None
     sources: tuple[SourceRate, ...]
 
-    def counting(self, source: str) -> int:
-        """Count the verdicts of a source."""
-        return sum(each.counting for each in self.sources if each.source == source)
-
 
 @described(JUDGE)
 @dataclass(frozen=True, slots=True)

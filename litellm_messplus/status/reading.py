@@ -215,24 +215,38 @@ MINUTES = 5
 """Minutes back from now that are "now": an outage is reported while it lasts."""
 NEWEST_CALLS = 5_000
 """Most calls that are read: the status takes the same time on any log."""
+NOT_CHOSEN = "served_not_chosen"
 FEWEST = 20
 """Least number of requests for an alert: of fewer, one failure would be much."""
 MOST = 0.05
 """The share of failed requests above which an alert is raised."""
+WELL = 50
+"""Requests in a row without a failure after which it is over."""
+MOST_NOT_CHOSEN = 0.03
+"""The share of requests from which on LiteLLM does not follow the router: with a shuffle among two
+it is a half, and nothing else is known to cause any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """Requests that ended within the last minutes, their rate ``per_hour``, and how many of them
-    ended without an answer, by who failed."""
+    """Requests that ended within the last minutes, their rate ``per_hour``, how many of them ended
+    without an answer, by who failed, how many another served than the router left, and how many
+    came after the zoo's last failure."""
 
     ended: int = 0
     failures: Counter[Failure] = field(default_factory=Counter)
     per_hour: float = 0.0
+    not_chosen: int = 0
+    since_failure: int = 0
 
     def __add__(self, other: "Recent") -> "Recent":
-        failures = self.failures + other.failures
-        return Recent(self.ended + other.ended, failures, self.per_hour + other.per_hour)
+        return Recent(
+            self.ended + other.ended,
+            self.failures + other.failures,
+            self.per_hour + other.per_hour,
+            self.not_chosen + other.not_chosen,
+            self.since_failure + other.since_failure,
+        )
 
     @property
     def failed(self) -> int:
@@ -240,9 +254,45 @@ class Recent:
         return sum(self.failures[each] for each in SERVING)
 
     @property
+    def is_followed(self) -> bool:
+        """Whether LiteLLM serves what the router leaves to it."""
+        return not self.not_chosen or self.not_chosen < MOST_NOT_CHOSEN * self.ended
+
+    @property
     def is_failing(self) -> bool:
         """Whether so many fail that an operator must look."""
-        return self.ended >= FEWEST and self.failed > MOST * self.ended
+        is_much = self.failed > MOST * self.ended
+        return self.ended >= FEWEST and is_much and self.since_failure < WELL
+
+
+Endpoint = tuple[str, str, str, int]
+"""A zoo, a candidate, LiteLLM's id of its deployment, and how many calls that failed in a row."""
+FEWEST_IN_A_ROW = 3
+"""Least number of calls that an endpoint failed in a row for an alert."""
+
+
+async def failing_endpoints(connection: AsyncConnection, now: datetime) -> list[Endpoint]:
+    """Read the deployments that failed each of their last calls, within the last minutes."""
+    call, begin = calls.c, now - timedelta(minutes=MINUTES)
+    answered = func.max(case((call.failure.is_(None), call.position)))
+    newest = (
+        select(*(call.request_id, call.position, call.candidate, call.deployment_id, call.failure))
+        .add_columns(answered.over(partition_by=call.deployment_id).label("answered"))
+        .where(call.role == CallRole.SERVED, call.ended_at >= begin)
+        .where(call.position > select(func.max(call.position)).scalar_subquery() - NEWEST_CALLS)
+        .subquery()
+    )
+    whose = requests.c.zoo, newest.c.candidate, newest.c.deployment_id
+    query = (
+        select(*whose, func.count())
+        .join(requests, requests.c.request_id == newest.c.request_id)
+        .where(newest.c.failure == Failure.UPSTREAM, newest.c.deployment_id.is_not(None))
+        .where(newest.c.position > func.coalesce(newest.c.answered, 0))
+        .group_by(*whose)
+        .having(func.count() >= FEWEST_IN_A_ROW)
+        .order_by(*whose)
+    )
+    return [(zoo, name, each, n) for zoo, name, each, n in await connection.execute(query)]
 
 
 async def recent_requests(
@@ -250,8 +300,9 @@ async def recent_requests(
 ) -> dict[Key, Recent]:
     """Read recent requests by stream, including those served as before, along the index of
     positions. If ``most`` calls do not reach as far back, the rate is over the time they cover."""
+    named = "request_id", "position", "ended_at", "role", "failure", NOT_CHOSEN
     newest = (
-        select(calls.c.request_id, calls.c.ended_at, calls.c.role, calls.c.failure)
+        select(*(calls.c[name] for name in named))
         .order_by(calls.c.position.desc())
         .limit(most)
         .subquery()
@@ -261,14 +312,20 @@ async def recent_requests(
     count, oldest = read.one()
     covered = now - (max(begin, oldest) if count == most else begin)
     per_hour = timedelta(hours=1) / max(covered, timedelta(seconds=1))
-    query = (
-        select(requests.c.zoo, requests.c.service_level, newest.c.failure, func.count())
+    failed = func.max(case((newest.c.failure.in_(SERVING), newest.c.position)))
+    served = (
+        select(requests.c.zoo, requests.c.service_level, newest)
+        .add_columns(failed.over(partition_by=requests.c.zoo).label("failed"))
         .join(requests, requests.c.request_id == newest.c.request_id)
         .where(newest.c.role == CallRole.SERVED, newest.c.ended_at >= begin)
-        .group_by(requests.c.zoo, requests.c.service_level, newest.c.failure)
+        .subquery()
     )
+    call, grouped = served.c, (served.c.zoo, served.c.service_level, served.c.failure)
+    is_since_failure = call.position > func.coalesce(call.failed, 0)
+    counted = func.count(case((call[NOT_CHOSEN], 1))), func.count(case((is_since_failure, 1)))
+    query = select(*grouped, func.count(), *counted).group_by(*grouped)
     found: dict[Key, Recent] = defaultdict(Recent)
-    for zoo, level, failure, ended in await connection.execute(query):
+    for zoo, level, failure, ended, *others in await connection.execute(query):
         failures = Counter({Failure(failure): ended}) if failure else Counter[Failure]()
-        found[zoo, level] += Recent(ended, failures, ended * per_hour)
+        found[zoo, level] += Recent(ended, failures, ended * per_hour, *others)
     return found

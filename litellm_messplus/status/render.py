@@ -15,7 +15,6 @@ from litellm_messplus.status.report import (
     AlertKind,
     AsBefore,
     LevelStatus,
-    LimitsStatus,
     Source,
     Status,
     WindowStatus,
@@ -48,7 +47,7 @@ def advice(level: LevelStatus, status: Status) -> str:
         return "to do: lower alpha, or add a model that satisfies more"
     last = level.last.satisfaction
     if kinds == {AlertKind.BELOW} and last.verdict is Standing.ON_TRACK:
-        return f"{NOTHING}: the last {last.requests} {last.unit} are on track"
+        return f"{NOTHING}: the last {last.requests} requests are on track"
     if kinds.difference(FEEDBACK):
         return "to do: see the alerts below"
     if kinds or level.overall.satisfaction.verdict is Standing.TOO_EARLY:
@@ -151,8 +150,7 @@ def _level(level: LevelStatus, window: int) -> Table:
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
     for title, overall, last in _both_windows(level, FIRST):
         table.add_row(title, overall, last)
-    limits = _limit_rows(level.limits, level.cost_unit)
-    for section in (limits, _label_rows(level), _both_windows(level, "overhead.")):
+    for section in (_label_rows(level), _both_windows(level, "overhead.")):
         table.add_section()
         for name, overall, last in section:
             table.add_row(name, overall, last)
@@ -170,45 +168,20 @@ def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
         yield "within reach", "no candidate can hold alpha"
 
 
-def _limit_rows(limits: LimitsStatus | None, unit: str | None) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each limit: its name, no value over the whole time, and the current state."""
-    if limits is None:
-        return
-    latency, budget = limits.latency, limits.budget
-    if latency is not None:
-        late = percent_around(latency.late_share, latency.low, latency.high)
-        allowed = f"{late}, {percent(latency.allowed_share)} may"
-        yield f"longer than {latency.seconds:g} s", "", allowed
-    if budget is not None:
-        spent = f"{figure(budget.spent)} of {figure(budget.per_day, unit)}"
-        yield "budget of the day", "", f"{spent}, {figure(budget.allowed)} given out so far"
-    yield "what binds", "", limits.binding or "alpha alone"
-
-
 # The status for a manager: one line for each promise.
 
 
 def summary(status: Status) -> Iterator[Text]:
     """Write one line for each promise, over the whole time, and for each zoo that is not on."""
     for level in status.levels:
-        parts = (*_figures(level), *_binds(level), advice(level, status))
+        parts = (*_figures(level), advice(level, status))
         yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
     for level in status.levels:
         if level.as_before is not None:
             yield Text(_before(level, level.as_before))
     yield from map(Text, switch_lines(status.switches))
-
-
-def _binds(level: LevelStatus) -> Iterator[str]:
-    """Name the limit that binds."""
-    limits = level.limits
-    if limits is None or limits.binding is None:
-        return
-    if limits.binding == "budget":
-        yield f"budget binds: {level.missed_in_words}"
-    elif limits.latency is not None:
-        share = percent(limits.latency.late_share)
-        yield f"latency binds: {share} took longer than {limits.latency.seconds:g} s"
+    for each in status.unrouted:
+        yield Text(f"{each.zoo}: {each.answers} requests by {each.call_type} were not routed")
 
 
 def _before(level: LevelStatus, found: AsBefore) -> str:
@@ -222,7 +195,7 @@ def _before(level: LevelStatus, found: AsBefore) -> str:
         cost = figure(found.cost_per_request, level.cost_unit)
     return (
         f"{level.zoo}, {level.service_level}, served as before, the newest {found.requests} "
-        f"requests: {found.requests_per_hour:.3g} an hour now, "
+        f"requests: {found.requests_per_hour:,.0f} an hour now, "
         f"{percent(found.answered_share)} answered, {rate}, {cost} a request"
     )
 

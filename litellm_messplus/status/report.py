@@ -12,7 +12,8 @@ from pydantic import TypeAdapter
 
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.shown import LABEL_COSTS, LEVEL, WINDOW, described
-from litellm_messplus.runtime.vocabulary import FAILED, Failure
+from litellm_messplus.runtime.counters import UNROUTED
+from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status.calibration import ZooCalibration
 from litellm_messplus.status.labels import JudgeStatus, Labels
 from litellm_messplus.status.newest import ConversationStatus, KeyIncidents
@@ -27,6 +28,7 @@ from litellm_messplus.store.model_changes import ModelChange
 class AlertKind(StrEnum):
     """The kinds of alert, by their names in JSON and in the metrics."""
 
+    SERVED_NOT_CHOSEN = "served_not_chosen"
     FAILING = "failing"
     OUT_OF_REACH = "out_of_reach"
     BELOW = "below"
@@ -36,12 +38,10 @@ class AlertKind(StrEnum):
     KEY_HELD = "key_held"
     CANDIDATES = "candidates"
     RETURNED = "returned"
-    BUDGET_BINDS = "budget_binds"
-    OVER_BUDGET = "over_budget"
-    TOO_LATE = "too_late"
     JOURNAL = "journal"
     GATES = "gates"
     UNSHARED = "unshared"
+    HIDDEN = "hidden"
     LATE_STATE = "late_state"
     MODEL_CHANGED = "model_changed"
 
@@ -123,6 +123,7 @@ class Answers:
     failed_deadline: int
     failed_client_gone: int
     failed_refused: int
+    failed_unknown: int
 
 
 @described(WINDOW, "satisfaction.")
@@ -141,7 +142,6 @@ class Satisfaction:
     verdict: Standing
     is_thin: bool
     evidence: str
-    unit: str = "requests"
 
     @property
     def is_below(self) -> bool:
@@ -198,7 +198,6 @@ class Overhead:
     predicting_share: float
     deciding_share: float
     call_share: float
-    predicting_joules: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +217,6 @@ class WindowStatus:
         """The judged, of which answered requests, of how many requests."""
         of, found = self.answers, self.satisfaction
         judged = f"{found.judged} judged"
-        if failed := self.labels.counting(FAILED):
-            judged += f" ({failed} of them failed requests)"
-        if found.unit != "requests":
-            judged += f", of {found.requests} {found.unit}"
         return f"{judged}, of {of.answered} answered, of {of.requests} requests"
 
     @property
@@ -234,44 +229,6 @@ class WindowStatus:
             if (count := getattr(of, f"failed_{each.value}"))
         )
         return f"{of.failed} ({by})" if by else str(of.failed)
-
-
-@described(LEVEL, "limits.latency.")
-@dataclass(frozen=True, slots=True)
-class LatencyStatus:
-    """The limit of latency: how many of the last window took longer than ``seconds``."""
-
-    seconds: float
-    ended: int
-    late: int
-    allowed_share: float
-    late_share: float | None
-    low: float | None
-    high: float | None
-    late_owed: float
-    late_price: float
-
-
-@described(LEVEL, "limits.budget.")
-@dataclass(frozen=True, slots=True)
-class BudgetStatus:
-    """The budget of the day (UTC), in the zoo's unit."""
-
-    per_day: float
-    spent: float
-    allowed: float
-    strain: float
-
-
-@described(LEVEL, "limits.")
-@dataclass(frozen=True, slots=True)
-class LimitsStatus:
-    """The limits of a service level; None for one that is not set. ``binding`` is the one that
-    decides who serves: `budget`, `latency`, or None."""
-
-    binding: str | None
-    latency: LatencyStatus | None
-    budget: BudgetStatus | None
 
 
 @described(LEVEL, "as_before.")
@@ -305,7 +262,6 @@ class LevelStatus:
     overall: WindowStatus
     last: WindowStatus
     largest: str | None = None
-    limits: LimitsStatus | None = None
     requests_per_hour: float = 0.0
     as_before: AsBefore | None = None
 
@@ -313,21 +269,6 @@ class LevelStatus:
     def baseline(self) -> str:
         """The name of what savings are measured against."""
         return self.largest or "the largest model"
-
-    @property
-    def missed(self) -> float | None:
-        """The share by which the newest requests miss what they were promised."""
-        found = self.last.satisfaction
-        return None if found.rate is None else found.promised - found.rate
-
-    @property
-    def missed_in_words(self) -> str:
-        """The same in points."""
-        if self.missed is None:
-            return "no verdict shows by how much alpha is missed"
-        if self.missed <= 0.0:
-            return "alpha is held"
-        return f"alpha is missed by {100.0 * self.missed:.1f} points"
 
 
 @described(LABEL_COSTS)
@@ -344,13 +285,30 @@ class LabelCostStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Unrouted:
+    """The number of answers that a zoo's models gave to calls of a type that is not routed, since
+    the oldest running worker began."""
+
+    zoo: str
+    call_type: str
+    answers: int
+
+
+def unrouted_of(counts: Mapping[str, float]) -> tuple[Unrouted, ...]:
+    """Read them from the counts of all workers."""
+    names = sorted(name for name in counts if name.startswith(UNROUTED) and counts[name])
+    found = [(name.removeprefix(UNROUTED).rpartition("."), int(counts[name])) for name in names]
+    return tuple(Unrouted(zoo, call_type, count) for (zoo, _, call_type), count in found)
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything; ``window`` is how many requests `last` covers. ``calibration`` is of the zoos
     with a judged call, ``judges`` are those that have graded, ``keys`` those that judge most;
     ``label_costs`` are of every zoo with a request; ``candidates`` are those that joined, changed
     their price or left, the newest first; ``switches`` are of each zoo whose mode was ever set,
     ``conversations`` of each promise that has some, ``incidents`` of the keys that cause most,
-    ``model_changes`` those found in the last day."""
+    ``model_changes`` those found in the last day, and ``unrouted`` what passed the routing by."""
 
     window: int
     levels: tuple[LevelStatus, ...]
@@ -364,6 +322,7 @@ class Status:
     conversations: tuple[ConversationStatus, ...] = ()
     incidents: tuple[KeyIncidents, ...] = ()
     model_changes: tuple[ModelChange, ...] = ()
+    unrouted: tuple[Unrouted, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON: plain dictionaries, lists, text and numbers."""

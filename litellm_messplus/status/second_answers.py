@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.deciding.question import ALONE
 from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.prediction.answer_heads import Spread
 from litellm_messplus.routing.decision import Reason
@@ -28,7 +27,7 @@ from litellm_messplus.store.tables import calls, requests
 NEWEST, FEWEST = 500, 50
 """Requests of a zoo that the forecast is from, and the fewest for one."""
 
-COLUMNS = ("estimated_satisfaction", "estimated_cost", "position", "alpha", "is_stream", "inputs")
+COLUMNS = ("estimated_satisfaction", "estimated_cost", "position", "alpha", "is_stream", "is_alone")
 
 Vector = NDArray[np.float64]
 
@@ -158,7 +157,7 @@ def _expected(
     rows: Sequence[Row[Any]], names: Sequence[str], seconds: Mapping[str, float]
 ) -> Expected:
     rates, costs = estimates(rows, names)
-    may_go_on = np.array([not row.is_stream and not (row.inputs or {}).get(ALONE) for row in rows])
+    may_go_on = np.array([not row.is_stream and not row.is_alone for row in rows])
     return Expected(rates, costs, may_go_on, np.array([seconds.get(n, np.nan) for n in names]))
 
 

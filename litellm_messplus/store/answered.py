@@ -1,16 +1,16 @@
-"""Ended calls: which model wrote an answer, what the calls of all workers used, and which models
-answered the newest requests of conversations."""
+"""Ended calls: which model wrote an answer, and which models answered the newest requests of
+conversations."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.tables import calls, conversation_key, requests
+from litellm_messplus.store.tables import calls, log_head, outcomes, requests, worker_counters
+from litellm_messplus.store.worker_counters import ENDED, SILENT
 
 # The model that wrote an answer, by its response id.
 
@@ -38,52 +38,31 @@ async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | N
     return None if found is None else (found.candidate, found.deployment_id, found.model)
 
 
-# What the calls of all workers used, and when, from which their energy is estimated.
+# Requests that nobody ends any more.
+
+LOOKED_BACK = timedelta(days=2)
 
 
-@dataclass(frozen=True, slots=True)
-class EndedCall:
-    """A call that has ended; ``started`` and ``ended`` are in seconds since 1970."""
-
-    deployment_id: str
-    started: float
-    ended: float
-    prompt_tokens: int
-    completion_tokens: int
-
-    @classmethod
-    def of(cls, call: Any) -> "EndedCall | None":
-        """Read it from a record or a row; None if its usage or its times are unknown."""
-        known = (call.deployment_id, call.prompt_tokens, call.completion_tokens, call.seconds)
-        if None in known:
-            return None
-        deployment_id, prompt_tokens, completion_tokens, seconds = known
-        ended = call.ended_at.timestamp()
-        return cls(deployment_id, ended - seconds, ended, prompt_tokens, completion_tokens)
-
-
-class Logged(NamedTuple):
-    """A call at its place in the log."""
-
-    position: int
-    call_id: str
-    call: EndedCall
-
-
-_USED = ("deployment_id", "ended_at", "seconds", "prompt_tokens", "completion_tokens")
-
-
-async def ended_calls(engine: AsyncEngine, after: int) -> list[Logged]:
-    """Read the ended calls at positions above ``after`` with known usage, in log order."""
-    own = calls.c
-    query = (
-        select(own.position, own.call_id, *(own[name] for name in _USED))
-        .where(own.position > after, own.status == CallStatus.SUCCESS, own.is_cache_hit.is_(False))
-        .order_by(own.position)
+async def left_open(engine: AsyncEngine, now: datetime) -> list[tuple[str, str]]:
+    """Find the ids of the requests that gone workers have left open, and the models chosen: older
+    than all workers that run."""
+    worker = worker_counters.c
+    oldest = select(func.min(worker.started_at)).where(
+        worker.worker != ENDED, worker.updated_at >= now - SILENT
     )
     async with engine.connect() as connection:
-        found = [(row, EndedCall.of(row)) for row in await connection.execute(query)]
-    return [Logged(row.position, row.call_id, call) for row, call in found if call is not None]
+        started: datetime | None = (await connection.execute(oldest)).scalar_one()
+        if started is None:
+            return []
+        query = (
+            select(requests.c.request_id, requests.c.chosen)
+            .join(outcomes, outcomes.c.request_id == requests.c.request_id)
+            .where(
+                requests.c.created_at.between(now - LOOKED_BACK, started),
+                outcomes.c.status.is_(None),
+            )
+        )
+        return [(row[0], row[1]) for row in await connection.execute(query)]
 
 
 # Lines of conversations: the key of their digests, and which models answered them last.
@@ -104,7 +83,6 @@ class LoggedLine(NamedTuple):
     candidate: str
     deployment_id: str
     prompt_tokens: int | None
-    completion_tokens: int | None
     cached_tokens: int | None
     written_tokens: int | None
     is_cache_hit: bool
@@ -137,5 +115,5 @@ async def read_conversation_key(database: AsyncEngine) -> bytes:
     Raises sqlalchemy.exc.SQLAlchemyError if the database does not answer, or has no key.
     """
     async with database.connect() as connection:
-        found = (await connection.execute(select(conversation_key.c.key))).scalar_one()
+        found = (await connection.execute(select(log_head.c.conversation_key))).scalar_one()
     return bytes.fromhex(found)

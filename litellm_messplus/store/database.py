@@ -34,6 +34,7 @@ from litellm_messplus.runtime.errors import (
     MessplusError,
 )
 from litellm_messplus.store import schema
+from litellm_messplus.store.postgres import SETTING, arguments_of, connect
 
 # Whether the file of a SQLite database is still the one that was opened.
 #
@@ -127,45 +128,49 @@ def is_the_records_fault(error: Exception) -> bool:
     return refused_by_driver and not error.connection_invalidated
 
 
-SETTING = "messplus.database"
-ASYNC_DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
+SQLITE, POSTGRES = "sqlite+aiosqlite", "postgresql+asyncpg"
+SPELLINGS = ("postgres", "postgresql")
+"""How others write `postgresql+asyncpg`."""
 INSTALL = "for Postgres, pip install 'litellm-messplus[postgres]'"
 BUSY_MILLISECONDS = 10_000
 POSTGRES_MIGRATION_LOCK = 0x6D657373  # "mess"
 
 
-def create_engine(url: str, connections: int | None = None) -> AsyncEngine:
+def create_engine(url: str | URL, connections: int | None = None) -> AsyncEngine:
     """Create an engine for the running event loop, with at most ``connections`` connections.
 
     Its errors, which go to the proxy's log, do not show the values written: they may be a user's
     text.
 
     Raises ConfigurationError for an invalid URL, an unsupported driver or one that is not
-    installed, and a database in memory. Opens no connection.
+    installed, an option that no connection could honour, and a database in memory. Opens no
+    connection.
     """
+    refusal = partial(ConfigurationError, SETTING, without_passwords(url))
     try:
         parsed = make_url(url)
-        driver = parsed.drivername
-    except ArgumentError as error:
-        raise ConfigurationError(SETTING, _masked(url), "an SQLAlchemy URL") from error
-    if driver not in ASYNC_DRIVERS:
-        raise ConfigurationError(SETTING, _masked(url), f"a URL of {' or '.join(ASYNC_DRIVERS)}")
-    if driver == "sqlite+aiosqlite" and _is_in_memory(parsed):
-        raise ConfigurationError(
-            SETTING, url, "a file: each connection would have a memory of its own, and each restart"
-        )
+    except (ArgumentError, ValueError) as error:
+        raise refusal("an SQLAlchemy URL") from error
+    if parsed.drivername in SPELLINGS:
+        parsed = parsed.set(drivername=POSTGRES)
+    if parsed.drivername not in (SQLITE, POSTGRES):
+        raise refusal(f"a URL of {SQLITE} or {POSTGRES}")
+    if parsed.drivername == SQLITE and _is_in_memory(parsed):
+        raise refusal("a file: each connection would have a memory of its own, and each start")
     pool = {}
-    if connections is not None:  # for reading: replaces connections lost in a restart
+    if connections:  # for reading: replaces connections lost in a restart
         pool = {"pool_size": connections, "max_overflow": 0, "pool_pre_ping": True}
     try:
-        engine = create_async_engine(url, hide_parameters=True, **pool)
+        arguments = arguments_of(parsed) if parsed.drivername == POSTGRES else {}
+        engine = create_async_engine(parsed, hide_parameters=True, **pool)
     except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            SETTING, _masked(url), f"a URL whose driver is installed ({error}): {INSTALL}"
-        ) from error
-    if driver == "sqlite+aiosqlite":
-        file = DatabaseFile()
-        event.listen(engine.sync_engine, "connect", partial(_prepare_sqlite, file))
+        raise refusal(f"a URL whose driver is installed ({error}): {INSTALL}") from error
+    except (ArgumentError, ValueError, TypeError) as error:
+        raise refusal(f"options that work ({error})") from error
+    if parsed.drivername == SQLITE:
+        event.listen(engine.sync_engine, "connect", partial(_prepare_sqlite, DatabaseFile()))
+    else:
+        event.listen(engine.sync_engine, "do_connect", partial(connect, parsed, arguments))
     return engine
 
 
@@ -191,9 +196,27 @@ def _prepare_sqlite(
     cursor.close()
 
 
-def _masked(url: str) -> str:
-    """Mask the password in the URL, valid or not."""
-    return re.sub(r":[^:/@]*@", ":***@", url)
+def without_passwords(url: str | URL) -> str:
+    """Return a URL, valid or not, for a message: without its passwords."""
+    text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    return re.sub(r"(//[^:/?@]*:).*(?=@)|(password=)[^&]*", r"\1\2***", text)
+
+
+def check_place(url: str) -> None:
+    """Raise ConfigurationError for a URL that `create_engine` refuses, and for a file of SQLite
+    that could not be written. Opens nothing.
+
+    SQLite writes files next to the database too, so its folder must be there, and be writable: it
+    would say no more than that it is unable to open the file.
+    """
+    found = create_engine(url).url
+    if found.drivername != SQLITE or "uri" in found.query:
+        return
+    path = Path(found.database or "").absolute()
+    places = (path.parent, path) if path.exists() else (path.parent,)
+    if path.is_dir() or not all(os.access(each, os.W_OK) for each in places):
+        allowed = f"a file in a folder that is there, both to be written, which {path} is not"
+        raise ConfigurationError(SETTING, without_passwords(url), allowed)
 
 
 async def migrate(engine: AsyncEngine) -> None:
@@ -225,8 +248,8 @@ def explained(engine: AsyncEngine) -> Iterator[None]:
 
 
 def _unusable(engine: AsyncEngine, error: Exception) -> ConfigurationError:
-    given, reason = engine.url.render_as_string(), str(getattr(error, "orig", None) or error)
-    reason = reason or type(error).__name__
+    given = without_passwords(engine.url)
+    reason = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
     if is_away(error):
         return DatabaseAwayError(SETTING, given, f"a database that answers ({reason})")
     if "malformed" in reason or "corrupt" in reason:
@@ -258,9 +281,9 @@ def _upgrade(connection: Connection) -> None:
     config = schema.migrations_config()
     config.attributes["connection"] = connection
     try:
+        schema.revision(connection)
         command.upgrade(config, "head")
     except schema.OtherSchemaError as error:
-        given = connection.engine.url.render_as_string()
-        raise ConfigurationError(
-            SETTING, given, f"a database that this version can go on with: {error}"
-        ) from error
+        given = without_passwords(connection.engine.url)
+        allowed = f"a database that this version can go on with: {error}"
+        raise ConfigurationError(SETTING, given, allowed) from error

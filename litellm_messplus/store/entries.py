@@ -21,21 +21,17 @@ from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
-    EnergyRecord,
     GradingRecord,
     LabelRecord,
-    LessonRecord,
     Record,
     RequestRecord,
     request_of,
 )
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, rebuilt
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Change
 from litellm_messplus.state.catalog import price_of
-from litellm_messplus.state.credits import Shares
 from litellm_messplus.state.entries import (
     CandidateChanged,
     Decided,
@@ -43,16 +39,13 @@ from litellm_messplus.state.entries import (
     Example,
     FailedCall,
     Labelled,
-    LimitedCall,
     Settled,
-    Taught,
 )
-from litellm_messplus.state.limits import expected_use, is_late
 from litellm_messplus.state.verdict import Given
 from litellm_messplus.store.first_answers import Remembered, before_in, with_before
 from litellm_messplus.store.rows import features_from_bytes, logged_answer, logged_surface
-from litellm_messplus.store.standing import Courses, StandingLabels, given
-from litellm_messplus.store.tables import calls, candidate_events, labels, lessons, requests
+from litellm_messplus.store.standing import StandingLabels, given
+from litellm_messplus.store.tables import calls, candidate_events, labels, requests
 from litellm_messplus.switching.modes import Trial
 
 PAGE = 500
@@ -61,7 +54,7 @@ blocked (40 ms with 2,000)."""
 
 
 Kinds = Collection[type[Record]]
-EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, LessonRecord, CandidateRecord)
+EVERY_KIND: Kinds = (RequestRecord, CallRecord, LabelRecord, CandidateRecord)
 
 
 async def read_entries(
@@ -80,8 +73,6 @@ async def _page(connection: AsyncConnection, after: int, upto: int, kinds: Kinds
     if RequestRecord in kinds:
         found = await connection.execute(_decided_query(after, upto))
         entries += [decided(row, row.position) for row in found]
-    if LessonRecord in kinds:
-        entries += [_taught(row) for row in await _rows(connection, lessons, after, upto)]
     if CandidateRecord in kinds:
         entries += [_changed(row) for row in await _rows(connection, candidate_events, after, upto)]
     entries += await _judged(connection, after, upto, kinds)
@@ -109,20 +100,15 @@ async def _judged(
     if not ended and not label_rows:
         return []
     standing = await StandingLabels.read(connection, after, upto)
-    courses = Courses()
-    if label_rows or len(standing):
-        courses = await Courses.read(connection, after, upto)
     labelled = {row.position for row in label_rows}
     entries: list[Settled | Labelled] = []
     for row in sorted((*ended, *label_rows), key=lambda row: row.position):
         earlier = standing.of(row.call_id)
         if row.position in labelled:
-            entries.append(_labelled(row, earlier, courses.shares(row)))
+            entries.append(_labelled(row, earlier))
             standing.add(row.call_id, given(row))
         else:
-            has_taught = row.status == CallStatus.SUCCESS and courses.have_taught(row)
-            given_before = () if has_taught else earlier
-            entries.append(settled(row, row, row.position, given_before, before_in(row)))
+            entries.append(settled(row, row, row.position, earlier, before_in(row)))
     return entries
 
 
@@ -145,7 +131,6 @@ def _decided_query(after: int, upto: int) -> Select[Any]:
     return select(
         *_of(requests, "position", "zoo", "service_level", "request_id", "created_at", "reason"),
         *_of(requests, "exploration_calls", "aim", "expected_satisfaction", "label_probability"),
-        *_of(requests, "counted_with", "limits"),
     ).where(requests.c.position > after, requests.c.position <= upto)
 
 
@@ -163,9 +148,6 @@ def decided(request: Any, position: int) -> Decided:
         calls=1 + (request.exploration_calls or 0),
         at=request.created_at.timestamp(),
         is_bought=request.label_probability is not None,
-        counted_with=request.counted_with,
-        is_held=request.reason in (Reason.HELD, Reason.DEADLINE_MISSED),
-        expected_use=expected_use(request.limits),
     )
 
 
@@ -175,7 +157,7 @@ def _settled_query(after: int, upto: int) -> Select[Any]:
             *_of(calls, "position", "call_id", "request_id", "role", "status", "is_cache_hit"),
             *_of(calls, "candidate", "prompt_tokens", "completion_tokens", "seconds", "cost"),
             *_of(calls, *ANSWER),
-            *_of(requests, "zoo", "service_level", "created_at", "limits", "prompt_characters"),
+            *_of(requests, "zoo", "service_level", "prompt_characters"),
             *_of(requests, "alpha", "aim", "label_probability", *PROMPT),
             *_facet(Gated),
         )
@@ -208,7 +190,6 @@ def settled(
         else None,
         given=earlier,
         seconds=call.seconds if used else None,
-        limited=None if request.limits is None else _limited(call, request),
         failed=_failed(call, request) if call.status == CallStatus.FAILURE else None,
     )
 
@@ -220,22 +201,6 @@ def _failed(call: Any, request: Any) -> FailedCall:
         request.alpha if request.aim is None else request.aim,
         is_served=call.role == CallRole.SERVED,
         is_bought=request.label_probability is not None,
-    )
-
-
-def _limited(call: Any, request: Any) -> LimitedCall:
-    return LimitedCall(
-        request.service_level,
-        call.request_id,
-        request.created_at.timestamp(),
-        call.role == CallRole.SERVED,
-        is_late(
-            request.limits,
-            call.seconds,
-            is_answered=call.status == CallStatus.SUCCESS,
-            is_repeated=call.is_cache_hit,
-        ),
-        call.cost,
     )
 
 
@@ -265,16 +230,13 @@ def _label_query(after: int, upto: int) -> Select[Any]:
     return with_before(query, labels)
 
 
-def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> Labelled:
-    is_failed = found.status == CallStatus.FAILURE
+def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
     # Only the served call can be labelled before it has ended: its id is known from the start.
     is_served = found.role in (None, CallRole.SERVED)
     trial, gated = rebuilt(Trial, found._mapping), _gated(found)
     sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
     author = found.candidate if _is_new(found) else None
     answer = None if author is None else _answer(found)
-    if author is None and shares and not is_failed:  # later turns had other models
-        author = shares[0][0]
     return taken(
         Labelled,
         found,
@@ -285,8 +247,7 @@ def _labelled(found: Row[Any], earlier: tuple[Given, ...], shares: Shares) -> La
         is_bought=found.label_probability is not None or found.role == CallRole.REPLACED,
         is_forced=gated is not None and gated.is_forced,
         of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
-        shares=shares,
-        is_failed=is_failed,
+        is_failed=found.status == CallStatus.FAILURE,
     )
 
 
@@ -295,19 +256,6 @@ def _sampled(label: Given, probability: float | None) -> Given:
     if probability is None:
         return label
     return label._replace(probability=(label.probability or 1.0) * probability)
-
-
-def _taught(found: Row[Any]) -> Taught:
-    example = Example(
-        request_id=request_of(found.lesson_id),
-        encoder=found.encoder,
-        features=_features(found),
-        candidate=found.candidate,
-        is_exploration=False,
-        surface=_surface(found),
-        answer=_answer(found),
-    )
-    return taken(Taught, found, example=example)
 
 
 def _changed(found: Row[Any]) -> CandidateChanged:
@@ -402,7 +350,7 @@ class RecentRequests:
                         settled(record, known.request, position, before=known.before(record))
                     )
                     known.ended(record)
-                case GradingRecord() | EnergyRecord():  # no part of the fold
+                case GradingRecord():  # no part of the fold
                     continue
                 case _:
                     return None

@@ -7,7 +7,7 @@ the entries; the requests that this process wrote have it in memory.
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, Table, and_, case, func, select
+from sqlalchemy import Select, Table, and_, case
 
 from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.prediction.predictor import Before
@@ -15,7 +15,7 @@ from litellm_messplus.records import CallRecord, RequestRecord, replaced_call_id
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.state.entries import Settled
 from litellm_messplus.store.rows import logged_answer
-from litellm_messplus.store.tables import calls, requests, served_call, verdicts
+from litellm_messplus.store.tables import calls, served_call
 
 FIRST, SHOWN = calls.alias("first_calls"), calls.alias("shown_calls")
 """The call whose answer was replaced, and the one that the user saw."""
@@ -84,29 +84,3 @@ class Remembered(NamedTuple):
         request_id = self.request.request_id
         if call_id in (replaced_call_id(request_id), served_call_id(request_id)):
             self.answers[call_id] = answer
-
-
-# Answers that were read to keep or replace them, and those that were given instead.
-
-GIVEN, GIVEN_VERDICTS = calls.alias("given_calls"), verdicts.alias("given_verdicts")
-
-
-def newest_read(span: int) -> Select[Any]:
-    """Query the answers that were read among the newest ``span`` entries of the log, with their
-    verdicts, and the calls and verdicts of those that a client got in place of replaced ones."""
-    start = select(func.max(calls.c.position) - span).scalar_subquery()
-    columns = (calls.c.candidate, calls.c.role, calls.c.cost, *verdicts.c["value", "weight"])
-    given = (GIVEN.c.cost, *GIVEN_VERDICTS.c["value", "weight"])
-    is_given = and_(
-        calls.c.role == CallRole.REPLACED,
-        GIVEN.c.call_id == served_call(calls),
-    )
-    return (
-        select(requests.c.zoo, *columns, calls.c.answer_said, calls.c.prompt_said)
-        .add_columns(*(each.label(f"given_{each.name}") for each in given))
-        .join(requests, requests.c.request_id == calls.c.request_id)
-        .outerjoin(verdicts, verdicts.c.call_id == calls.c.call_id)
-        .outerjoin(GIVEN, is_given)
-        .outerjoin(GIVEN_VERDICTS, GIVEN_VERDICTS.c.call_id == GIVEN.c.call_id)
-        .where(calls.c.position > start, calls.c.answer_said.is_not(None))
-    )

@@ -1,19 +1,14 @@
 """Looking up requests, calls and labels by any id that a client may hold, one or many at once."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     RowMapping,
-    Select,
-    and_,
-    case,
-    func,
-    null,
+    exists,
     or_,
     select,
     true,
@@ -21,21 +16,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.learning.logged import in_parts
-from litellm_messplus.records import served_call_id
-from litellm_messplus.runtime.vocabulary import CallRole, Change, LabelKind
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Change, LabelKind
 from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import (
     calls,
     candidate_events,
     labels,
-    log_head,
     outcomes,
     requests,
 )
 
-KEPT = requests.c.position > select(log_head.c.start).scalar_subquery()
-"""The condition that a request is not pruned: pruned rows may still be there until deleted."""
 MOST_LABELS = 200
 """The most labels of a request that are shown; the newest are."""
 SHOWN_CHANGES = 100
@@ -44,39 +34,55 @@ SHOWN_CHANGES = 100
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A request that an id belongs to, the key that sent it, and the promise it counts towards;
-    ``counted_with`` is the first request of its conversation, if that stands for all of it."""
+    """A request that an id belongs to, the key that sent it, and the promise it counts towards."""
 
     request_id: str
     key_hash: str | None
     zoo: str
     service_level: str
-    counted_with: str | None = None
 
 
-async def find(
-    engine: AsyncEngine, given: str, key_hash: str | None = None, session: str | None = None
-) -> Found | None:
-    """Find the newest request whose own id, LiteLLM call id or response id is ``given``, or whose
-    session has the digest ``session``: of one key if given, else of any.
+async def find(engine: AsyncEngine, given: str, key_hash: str | None = None) -> Found | None:
+    """Find the newest request whose own id, LiteLLM call id or response id is ``given``: of one key
+    if given, else of any.
 
     All but the own id may repeat: clients or independent servers set them.
     """
     given = storable(given)
     answered = select(calls.c.request_id).where(
-        calls.c.response_id == given, calls.c.role == "served"
+        calls.c.response_id == given, calls.c.role == CallRole.SERVED
     )
     is_meant = or_(
         requests.c.request_id == given,
         requests.c.litellm_call_id == given,
         requests.c.request_id.in_(answered),
-        *(() if session is None else (requests.c.session == session,)),
     )
-    query = select(
-        *(requests.c.request_id, requests.c.key_hash, requests.c.zoo, requests.c.service_level),
-        requests.c.counted_with,
-    ).where(is_meant, KEPT, true() if key_hash is None else requests.c.key_hash == key_hash)
-    query = query.order_by(requests.c.position.desc()).limit(1)
+    return await _newest(engine, is_meant, key_hash)
+
+
+async def newest_answered(
+    engine: AsyncEngine, session: str, key_hash: str | None = None
+) -> Found | None:
+    """Find the newest answered request of the session of that digest: of one key if given, else of
+    any."""
+    is_answered = exists(calls.c.call_id).where(
+        calls.c.request_id == requests.c.request_id,
+        calls.c.role == CallRole.SERVED,
+        calls.c.status == CallStatus.SUCCESS,
+    )
+    return await _newest(engine, (requests.c.session == session) & is_answered, key_hash)
+
+
+async def _newest(
+    engine: AsyncEngine, is_meant: ColumnElement[bool], key_hash: str | None
+) -> Found | None:
+    of = requests.c
+    query = (
+        select(of.request_id, of.key_hash, of.zoo, of.service_level)
+        .where(is_meant, true() if key_hash is None else of.key_hash == key_hash)
+        .order_by(of.position.desc())
+        .limit(1)
+    )
     async with engine.connect() as connection:
         found = (await connection.execute(query)).first()
     return None if found is None else Found(*found)
@@ -125,7 +131,7 @@ async def history(engine: AsyncEngine, request_id: str) -> History | None:
         async def rows(query: Any) -> list[RowMapping]:
             return list((await connection.execute(query)).mappings())
 
-        found = await rows(select(requests).where(requests.c.request_id == request_id, KEPT))
+        found = await rows(select(requests).where(requests.c.request_id == request_id))
         if not found:
             return None
         of_request = calls.c.request_id == request_id
@@ -210,68 +216,3 @@ async def call_verdicts(engine: AsyncEngine, call_id: str, most: int) -> CallVer
         counting=None if counting is None else counting.value,
         counted_at=None if counting is None else counting.created_at,
     )
-
-
-# The calls that many ids refer to, and the labels that are already on them.
-
-
-class Target(NamedTuple):
-    """A call that an id refers to, and the promise that its request counts towards."""
-
-    call_id: str
-    request_id: str
-    zoo: str
-    service_level: str
-
-
-async def targets(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, set[Target]]:
-    """Find every call that each id refers to: the served call for a request's own id or LiteLLM's
-    call id, the call that gave the response for a response id."""
-    found: dict[str, set[Target]] = defaultdict(set)
-    for some in in_parts(ids):
-        for query in _queries(some):
-            for given, call_id, *of_request in await connection.execute(query):
-                request_id = of_request[0]
-                found[given].add(Target(call_id or served_call_id(request_id), *of_request))
-    return found
-
-
-async def labels_on(connection: AsyncConnection, call_ids: Iterable[str]) -> dict[str, int]:
-    """Count the labels of each call that has some."""
-    found: dict[str, int] = {}
-    for some in in_parts(call_ids):
-        query = (
-            select(labels.c.call_id, func.count())
-            .where(labels.c.call_id.in_(some))
-            .group_by(labels.c.call_id)
-        )
-        found.update(dict((await connection.execute(query)).all()))
-    return found
-
-
-async def known_labels(connection: AsyncConnection, label_ids: Iterable[str]) -> set[str]:
-    """Find which of these label ids the log holds."""
-    found: set[str] = set()
-    for some in in_parts(label_ids):
-        query = select(labels.c.label_id).where(labels.c.label_id.in_(some))
-        found.update((await connection.execute(query)).scalars())
-    return found
-
-
-def _queries(ids: Sequence[str]) -> Iterator[Select[Any]]:
-    """Yield queries for the id, the call's id (NULL for the served call), and the request. The
-    first request of a conversation stands for those that are counted with it."""
-    for column in (requests.c.request_id, requests.c.litellm_call_id):
-        yield select(column, null(), *_of_request()).where(column.in_(ids), KEPT)
-    answered = calls.c.response_id
-    is_turn = and_(calls.c.role == CallRole.SERVED, requests.c.counted_with.is_not(None))
-    yield (
-        select(answered, case((is_turn, null()), else_=calls.c.call_id), *_of_request())
-        .join(requests, requests.c.request_id == calls.c.request_id)
-        .where(answered.in_(ids), KEPT)
-    )
-
-
-def _of_request() -> tuple[ColumnElement[Any], ...]:
-    first = func.coalesce(requests.c.counted_with, requests.c.request_id)
-    return first, requests.c.zoo, requests.c.service_level

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.records import Record
@@ -118,11 +118,6 @@ async def put(
     async with log.writing(engine, is_durable=is_durable) as connection:
         row = {"worker": worker, "number": number, "records": records}
         await connection.execute(insert(inbox), [row])
-        if connection.dialect.name == "postgresql":
-            await connection.execute(select(func.pg_notify(CHANNEL, "0")))
-
-
-CHANNEL = "messplus_inbox"
 
 
 async def waiting(engine: AsyncEngine, most: int) -> list[Batch]:

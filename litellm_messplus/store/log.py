@@ -15,27 +15,23 @@ from litellm_messplus.learning.projections import project
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
-    EnergyRecord,
     GradingRecord,
     LabelRecord,
-    LessonRecord,
     Record,
     RequestRecord,
 )
 from litellm_messplus.runtime.errors import BrokenLogError, RequestGoneError
 from litellm_messplus.runtime.vocabulary import Change
-from litellm_messplus.store import database, notices, tables
+from litellm_messplus.store import database, tables
 from litellm_messplus.store.database import DatabaseFile
 from litellm_messplus.store.rows import Row, row_of
-from litellm_messplus.store.tables import candidate_events, log_base, log_head, requests
+from litellm_messplus.store.tables import candidate_events, log_head, requests
 
 TABLE_OF = {
     RequestRecord: tables.requests,
     CallRecord: tables.calls,
     LabelRecord: tables.labels,
     GradingRecord: tables.gradings,
-    EnergyRecord: tables.call_energy,
-    LessonRecord: tables.lessons,
     CandidateRecord: candidate_events,
 }
 
@@ -45,17 +41,15 @@ SYNCHRONOUS = "synchronous"
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The positions that a batch took, in (``before``, ``last``], and where the log starts after
-    pruning."""
+    """The positions that a batch took, in (``before``, ``last``]."""
 
     before: int
     last: int
-    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Requests and lessons up to ``start`` are pruned; ``head`` is the newest record's position."""
+    """Requests up to ``start`` may be pruned; ``head`` is the newest record's position."""
 
     start: int
     head: int
@@ -86,7 +80,7 @@ async def append(
         ends = await advance(connection, len(records))
         before = ends.head - len(records)
         if ends.start > 0:
-            await _refuse_pruned(connection, records, ends.start)
+            await _refuse_pruned(connection, records)
         rows_of = _by_table(records, before)
         recent = remembered(engine.sync_engine)
         known, numbers = recent.take(before)
@@ -97,7 +91,7 @@ async def append(
         if also is not None:
             await also(connection)
     recent.keep(known, numbers, ends.head)
-    return Appended(before, ends.head, ends.start)
+    return Appended(before, ends.head)
 
 
 async def _number(
@@ -123,33 +117,22 @@ async def _highest_t(connection: AsyncConnection, zoo: str, service_level: str) 
     return (await connection.execute(query)).scalar_one() or 0
 
 
-async def _refuse_pruned(
-    connection: AsyncConnection, records: Sequence[Record], start: int
-) -> None:
-    """Refuse records about pruned requests, which no fold would read. Pruning moves the start under
-    the same lock as the head, so a record is either refused or kept, never lost."""
+async def _refuse_pruned(connection: AsyncConnection, records: Sequence[Record]) -> None:
+    """Refuse records about pruned requests, which are deleted under the same lock."""
     new = {record.request_id for record in records if isinstance(record, RequestRecord)}
-    of_no_request = LessonRecord | CandidateRecord
-    named = {each.request_id for each in records if not isinstance(each, of_no_request)} - new
+    named = {each.request_id for each in records if not isinstance(each, CandidateRecord)} - new
     if not named:
         return
-    query = select(requests.c.request_id).where(
-        requests.c.request_id.in_(named), requests.c.position > start
-    )
+    query = select(requests.c.request_id).where(requests.c.request_id.in_(named))
     gone = named.difference((await connection.execute(query)).scalars())
     if gone:
         raise RequestGoneError(min(gone))
 
 
 async def advance(connection: AsyncConnection, count: int) -> Ends:
-    """Move the head of the log and lock it; the commit notifies the other workers."""
-    notice = [notices.notice()] if connection.dialect.name == "postgresql" else []
-    return await _move_head(connection, count, *notice)
-
-
-async def _move_head(connection: AsyncConnection, count: int, *notice: Any) -> Ends:
+    """Move the head of the log and lock it."""
     moved = update(log_head).values(position=log_head.c.position + count)
-    found = await connection.execute(moved.returning(*_ENDS, *notice))
+    found = await connection.execute(moved.returning(*_ENDS))
     return _known(found.one_or_none())
 
 
@@ -192,7 +175,7 @@ async def _synchronize(connection: AsyncConnection, is_durable: bool) -> None:
 async def lock(connection: AsyncConnection) -> Ends:
     """Lock the log against writers until the transaction ends. Must be its first statement: SQLite
     does not let a transaction write that has read before."""
-    return await _move_head(connection, 0)
+    return await advance(connection, 0)
 
 
 async def append_change(
@@ -200,8 +183,7 @@ async def append_change(
 ) -> int | None:
     """Append a change of a candidate with the next number, and return its position. None if another
     worker was first: the log has more changes of the candidate than the ``after`` known to this one
-    or, if it knows none, the candidate is there. If the changes are pruned, the number continues
-    from ``after``.
+    or, if it knows none, the candidate is there.
 
     The head of the log is locked from the check to the commit, so that no change is written twice.
     Raises SQLAlchemyError and DatabaseFileGoneError.
@@ -209,7 +191,7 @@ async def append_change(
     async with engine.begin() as connection:
         await lock(connection)
         newest = await _newest_change(connection, record.zoo, record.candidate)
-        number = (after or 0) if newest is None else newest.number
+        number = 0 if newest is None else newest.number
         if after is None and newest is not None and newest.change != Change.GONE:
             return None
         if after is not None and number != after:
@@ -243,8 +225,9 @@ async def mend_head(engine: AsyncEngine) -> int | None:
     """Move the head of the log up to its newest record if it is behind that, so that no position is
     given out twice; returns where it was, None if it was right. No row of the log changes, so the
     fold includes all of them."""
-    positioned = (*TABLE_OF.values(), log_base)
-    newest = union_all(*(select(func.max(each.c.position).label("at")) for each in positioned))
+    newest = union_all(
+        *(select(func.max(each.c.position).label("at")) for each in TABLE_OF.values())
+    )
     async with engine.begin() as connection:
         ends = await lock(connection)
         last = max(at or 0 for at in (await connection.execute(newest)).scalars())

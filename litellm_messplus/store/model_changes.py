@@ -33,11 +33,16 @@ class ModelChange:
         return now - self.found < NEW
 
     @property
+    def is_fall(self) -> bool:
+        return self.after < self.before
+
+    @property
     def words(self) -> str:
         """The change for people, in UTC; with the date if it was not found on the same day."""
         form = "%H:%M" if self.since.date() == self.found.date() else "%Y-%m-%d %H:%M"
         after, before = percent(self.after, 0), percent(self.before, 0)
-        return f"`{self.candidate}`: {after} since {self.since:{form}}, {before} before"
+        answers = f"{self.candidate} seems to answer {'worse' if self.is_fall else 'better'}"
+        return f"{answers}: {after} satisfied since {self.since:{form}}, {before} before"
 
 
 def changes_of(zoo: str, predictor: Predictor) -> list[ModelChange]:

@@ -22,7 +22,7 @@ from litellm_messplus.runtime.vocabulary import (
     is_before,
     level_before,
 )
-from litellm_messplus.store.tables import call_energy, calls, outcomes, requests, verdicts
+from litellm_messplus.store.tables import calls, outcomes, requests, verdicts
 from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Served
@@ -45,8 +45,10 @@ class ObservedLog:
     async def served(self, since: datetime | None, most: int = MOST) -> list[Served]:
         """Read how requests were served, in log order. Raises SQLAlchemyError."""
         streams = (*self._levels, *map(level_before, self._levels))
+        is_drawn = outcomes.c.arm != Arm.OFF
         async with self._database.connect() as connection:
-            return [_served(row) for row in await self._newest(connection, streams, since, most)]
+            found = await self._newest(connection, streams, since, most, is_drawn)
+        return [_served(row) for row in found]
 
     async def aside(self, most: int = MOST) -> list[DecidedAside]:
         """Read the decisions made in shadow. Raises SQLAlchemyError."""
@@ -104,7 +106,6 @@ def _served(row: Row[Any]) -> Served:
         satisfaction=None if row.status is None else row.satisfaction,
         weight=(row.satisfaction_weight or 0.0) if row.status is not None else 0.0,
         has_failed=None if is_blameless else row.status != CallStatus.SUCCESS,
-        seconds=None if is_blameless or row.is_cache_hit else row.seconds,
         key=row.key_hash,
     )
 
@@ -144,17 +145,14 @@ def _of_choice(row: Row[Any], called: Sequence[Row[Any]]) -> Row[Any] | None:
 
 
 async def _calls_of(connection: AsyncConnection, ids: Collection[str]) -> dict[str, list[Any]]:
-    """Read the calls of these requests, in log order, each with its verdict and its cost: measured,
-    else as stated."""
+    """Read the calls of these requests, in log order, each with its verdict."""
     own = calls.c
-    cost = func.coalesce(call_energy.c.cost, own.cost).label("cost")
     query = (
         select(
-            *(own.request_id, own.role, own.status, own.candidate, cost),
+            *(own.request_id, own.role, own.status, own.candidate, own.cost),
             verdicts.c.value.label("satisfaction"),
         )
         .outerjoin(verdicts, verdicts.c.call_id == own.call_id)
-        .outerjoin(call_energy, call_energy.c.call_id == own.call_id)
         .order_by(own.position)
     )
     found: dict[str, list[Any]] = defaultdict(list)

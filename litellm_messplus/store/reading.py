@@ -3,19 +3,19 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 from litellm_messplus.store import schema
-from litellm_messplus.store.database import create_engine
+from litellm_messplus.store.database import SQLITE, create_engine, without_passwords
 
 
 class UnreadableDatabaseError(MessplusError):
@@ -34,17 +34,22 @@ async def reading(database: str) -> AsyncIterator[AsyncEngine]:
     fails.
     """
     async with _opened(database) as (engine, shown):
-        _refuse_unmigrated(await _revision(engine, shown, schema.revision), shown)
+        if await _revision(engine, shown) != schema.newest():
+            raise UnreadableDatabaseError(
+                f"{shown} is not migrated to this version: start the proxy once"
+            )
         yield engine
 
 
-async def revision_of(database: str, seconds: float) -> str | None:
-    """Read the newest migration of such a database within ``seconds``; None if it has none.
+LOOK_SECONDS = 5.0
+"""Seconds that a database may take to return which migrations it has."""
 
-    Raises OtherVersionError if a start would refuse it, and UnreadableDatabaseError.
-    """
-    async with _opened(database) as (engine, shown), asyncio.timeout(seconds):
-        return await _revision(engine, shown, schema.startable)
+
+async def refuse_other_version(database: str) -> None:
+    """Raise OtherVersionError if a start would refuse such a database, and UnreadableDatabaseError
+    if that cannot be read in time."""
+    async with _opened(database) as (engine, shown), asyncio.timeout(LOOK_SECONDS):
+        await _revision(engine, shown)
 
 
 @asynccontextmanager
@@ -56,7 +61,7 @@ async def _opened(database: str) -> AsyncIterator[tuple[AsyncEngine, str]]:
         engine = create_engine(_read_only(database))
     except ConfigurationError as error:
         raise UnreadableDatabaseError(str(error)) from error
-    shown = engine.url.render_as_string() if "uri" not in engine.url.query else database
+    shown = without_passwords(engine.url) if "uri" not in engine.url.query else database
     try:
         yield engine, shown
     except (SQLAlchemyError, OSError) as error:
@@ -65,17 +70,14 @@ async def _opened(database: str) -> AsyncIterator[tuple[AsyncEngine, str]]:
         await engine.dispose()
 
 
-def _read_only(database: str) -> str:
+def _read_only(database: str) -> URL:
     """Return, for a SQLite file, a URL that can neither create nor change it."""
-    try:
-        url = make_url(database)
-    except ArgumentError:
-        return database  # create_engine raises with what is allowed
-    if url.drivername != "sqlite+aiosqlite":
-        return database
+    url = create_engine(database).url
+    if url.drivername != SQLITE:
+        return url
     found = url if "uri" in url.query else _of_file(url)
     _try_file(found.database or "")
-    return found.update_query_dict({"mode": "ro"}).render_as_string(hide_password=False)
+    return found.update_query_dict({"mode": "ro"})
 
 
 def _of_file(url: URL) -> URL:
@@ -105,25 +107,12 @@ def _unreadable(shown: str, reason: BaseException) -> UnreadableDatabaseError:
     return UnreadableDatabaseError(f"the database {shown} cannot be read: {words}")
 
 
-async def _revision(
-    engine: AsyncEngine, shown: str, read: Callable[[Connection], str | None]
-) -> str | None:
+async def _revision(engine: AsyncEngine, shown: str) -> str | None:
     try:
         async with engine.connect() as connection:
-            return await connection.run_sync(read)
+            return await connection.run_sync(schema.revision)
     except schema.OtherSchemaError as error:
         raise OtherVersionError(f"{shown} is of another version: {error}") from error
-
-
-def _refuse_unmigrated(found: str | None, shown: str) -> None:
-    if found is None:
-        raise UnreadableDatabaseError(
-            f"{shown} is not migrated: no proxy with the plugin has opened it yet"
-        )
-    if found != schema.newest():
-        raise UnreadableDatabaseError(
-            f"{shown} is not migrated to this version (it is at {found}): start the proxy once"
-        )
 
 
 # Reading the log as of one moment within a time limit: all statements agree, and each one ends.

@@ -25,10 +25,8 @@ from litellm_messplus.learning.outcome import LoggedLabel, Outcome
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
-    EnergyRecord,
     GradingRecord,
     LabelRecord,
-    LessonRecord,
     RequestRecord,
     served_call_id,
 )
@@ -55,8 +53,14 @@ log_head = Table(
     required(
         "start",
         Position,
-        "Requests and lessons up to here are pruned; 0 where nothing was.",
+        "Requests up to here may be pruned; 0 where none is.",
         server_default="0",
+    ),
+    required(
+        "conversation_key",
+        String(64),
+        "The random key of the digests of prompts, 32 bytes in hexadecimal digits: without it, no "
+        "prompt can be guessed from its digest.",
     ),
     comment="Hands out log positions: a writer holds this row until it commits, so that records "
     "become visible in the order of their positions.",
@@ -69,7 +73,6 @@ requests = log_table_of(
     Index("ix_requests_level_t", "zoo", "service_level", "t", unique=True),
     Index("ix_requests_created_at_level_key", "created_at", "zoo", "service_level", "key_hash"),
     Index("ix_requests_level_position", "zoo", "service_level", "position"),
-    where_known("ix_requests_counted_with", "counted_with"),
     where_known("ix_requests_session", "session"),
 )
 
@@ -91,18 +94,6 @@ gradings = log_table_of(
     "gradings",
     "One row per grading by a judge; its verdicts are in `labels`. Its cost is not part of any "
     "request's.",
-)
-
-call_energy = log_table_of(
-    EnergyRecord,
-    "call_energy",
-    "One row per call whose energy was measured in service; `calls` keeps the estimate of its end.",
-)
-
-lessons = log_table_of(
-    LessonRecord,
-    "lessons",
-    "Added by `messplus import --lessons`: labels that teach the predictor, but no requests.",
 )
 
 candidate_events = log_table_of(
@@ -142,41 +133,34 @@ def of_tally() -> Iterator[Column[Any]]:
         yield required(name, Integer if name in COUNTS else Float, figure.comment)
 
 
+HOUR = "The hour of that day, UTC, from 0."
+
 request_sums = Table(
     "request_sums",
     metadata,
     *of_promise("its requests"),
+    key("hour", Integer, HOUR),
     key("alpha", Float, "The share promised at that time."),
     *of_tally(),
-    comment="Requests added up by day and promise, written together with the log: the status is "
-    "read from here.",
-)
-
-hourly_request_sums = Table(
-    "hourly_request_sums",
-    metadata,
-    *of_promise("its requests"),
-    key("hour", Integer, "The hour of that day, UTC, from 0."),
-    key("alpha", Float, "The share promised at that time."),
-    *of_tally(),
-    comment="Requests added up by hour and promise, written together with the log, for the page's "
-    "charts.",
+    comment="Requests added up by hour and promise, written together with the log: status and "
+    "charts are read from here.",
 )
 
 call_sums = Table(
     "call_sums",
     metadata,
     *of_promise("the request"),
+    key("hour", Integer, HOUR),
     key("candidate", String(255), "The candidate; empty for NULL."),
     key("model", String(255), "LiteLLM's name; empty for NULL."),
     key("role", String(16), "`served`, `exploration` or `replaced`."),
     required("calls", Integer, "Calls ended."),
     required("failures", Integer, "Those that failed."),
-    optional("cost", Float, "What they cost, measured energy included; NULL if unknown."),
+    optional("cost", Float, "What they cost; NULL if unknown."),
     required("calls_without_cost", Integer, "Calls whose cost is unknown."),
     optional("prompt_tokens", BigInteger, "Tokens read; NULL if unknown."),
     optional("completion_tokens", BigInteger, "Tokens written; NULL if unknown."),
-    comment="Calls added up by day, promise and model, written together with the log.",
+    comment="Calls added up by hour, promise and model, written together with the log.",
 )
 
 label_sums = Table(
@@ -208,22 +192,7 @@ grading_sums = Table(
     comment="Gradings added up by day and judge, written together with the log.",
 )
 
-hourly_call_sums = Table(
-    "hourly_call_sums",
-    metadata,
-    *of_promise("the request"),
-    key("hour", Integer, "The hour of that day, UTC, from 0."),
-    key("candidate", String(255), "The candidate; empty for NULL."),
-    key("role", String(16), "`served`, `exploration` or `replaced`."),
-    required("calls", Integer, "Calls ended."),
-    required("failures", Integer, "Those that failed."),
-    comment="Calls added up by hour, promise and model, written together with the log, for the "
-    "page's charts.",
-)
-
-# Other tables: snapshots, the bases that replace pruned rows, workers, sign-ins, and the schema.
-
-SETTINGS = "The settings in the fingerprint, by name; NULL if an earlier version kept it."
+# Other tables: snapshots, workers and sign-ins.
 
 page_sign_ins = Table(
     "page_sign_ins",
@@ -242,22 +211,7 @@ snapshots = Table(
     required("fingerprint", String(64), "Fingerprint of the settings that the fold depends on."),
     required("created_at", UtcDateTime, "When it was taken, UTC."),
     required("state", LargeBinary, "Predictor, queues and running means."),
-    optional("settings", JSON, SETTINGS),
     comment="A cache of the fold of the log: a start continues from the newest that fits.",
-)
-
-log_base = Table(
-    "log_base",
-    metadata,
-    key("zoo", String(255), "The zoo whose state it is."),
-    required("position", Position, "The log is folded up to here."),
-    required("fingerprint", String(64), "Fingerprint of the settings that the fold depends on."),
-    optional("settings", JSON, SETTINGS),
-    required("taught", JSON, "How many lessons of each batch are in the state."),
-    required("created_at", UtcDateTime, "When it was saved, UTC."),
-    required("state", LargeBinary, "Predictor, queues and running means."),
-    comment="The state that pruned rows have left: the fold of a zoo continues from here, as some "
-    "rows before it are gone.",
 )
 
 worker_counters = Table(
@@ -308,15 +262,6 @@ learner = Table(
     comment="One row: the process that folds the log, and the state that all workers decide from.",
 )
 
-conversation_key = Table(
-    "conversation_key",
-    metadata,
-    key("id", Integer, "Always 1."),
-    required("key", String(64), "32 random bytes, in hexadecimal digits."),
-    comment="One row: the key of the digests of prompts, drawn when the table was made. Without "
-    "it, no prompt can be guessed from its digest.",
-)
-
 label_precedence = Table(
     "label_precedence",
     metadata,
@@ -324,19 +269,6 @@ label_precedence = Table(
     key("kind", String(16), "A kind of labels."),
     optional("rank", Integer, "1 is the strongest; NULL does not count."),
     comment="The precedence of labels, as configured when a proxy last started with the zoo.",
-)
-
-schema_history = Table(
-    "schema_history",
-    metadata,
-    key("revision", String(32), "A migration that was applied."),
-    required("digest", String(64), "SHA-256 of the migration's text, as it was then."),
-    required(
-        "version", String(64), "The version of litellm-messplus that applied it, or first noted it."
-    ),
-    required("applied_at", UtcDateTime, "When, UTC."),
-    comment="The migrations that made the tables and views: a start refuses a database made by "
-    "others.",
 )
 
 

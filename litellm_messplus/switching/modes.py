@@ -19,10 +19,12 @@ class Mode(StrEnum):
 
 
 class Arm(StrEnum):
-    """The ways in which a request is served: as the router chose, or as before."""
+    """The ways in which a request is served: as the router chose, or as before, by the zoo's mode
+    or since the client switched routing off."""
 
     ROUTED = "routed"
     BEFORE = "before"
+    OFF = "off"
 
 
 LITELLM = "litellm"
@@ -116,7 +118,7 @@ class Trial:
 
     arm: Arm = public(
         "`routed`, or `before`: served by what served before the zoo was switched on, while the "
-        "router decided in parallel.",
+        "router decided in parallel; `off`: the same without a decision, as the client asked.",
         size=16,
         earlier=Arm.ROUTED,
         default=Arm.ROUTED,
@@ -149,7 +151,7 @@ class Trial:
         """Tell whether an answer of the candidate to a request served as before is by the model
         that the router would have chosen; None for a routed request. If that model was called
         unseen, the served answer does not count in addition."""
-        if self.arm is not Arm.BEFORE:
+        if self.arm is Arm.ROUTED:
             return None
         author = candidate or (chosen if is_served else None)
         if author is None or author != self.would_choose:

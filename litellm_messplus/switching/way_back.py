@@ -9,47 +9,35 @@ probability of a false alarm: the first has the most, and all together have each
 The router may serve a stretch below alpha on credit saved up before (its queue keeps it), so what
 was saved before a window counts for it.
 
-Every test must hold without any one key too, and what a client causes itself is no evidence: an
-error of its own request, a deadline missed for a huge prompt.
+Every test must hold without any one key too, and an error that a client causes itself is no
+evidence.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litellm_messplus.certificate.sequence import (
     Vector,
-    is_surely_above,
     is_surely_below,
     rate_bounds,
 )
 
 FALSE_ALARMS = 0.05
 """The probability that a zoo which keeps its promise ever returns."""
-TESTS = 4
-"""Number of tests (rate, errors, latency, missed deadlines), sharing ``FALSE_ALARMS`` equally."""
+TESTS = 2
+"""Number of tests (rate, errors), sharing ``FALSE_ALARMS`` equally."""
 BLOCK = 50
 """Routed requests from one window's beginning to the next."""
 FEWEST = 50
-"""Requests of each arm before errors and latency are compared."""
+"""Requests of each arm before errors are compared."""
 CREDIT = 30.0
 """Satisfied requests that the queue saves up at most."""
-SLOW = 0.95
-"""The quantile of latency that is compared."""
-SLOWER = 1.25
-"""Allowed ratio of that quantile, routed to as before."""
 MORE_ERRORS = 0.01
 """Allowed excess of the share of errors over that as before."""
-MOST_MISSED = 0.01
-"""The share of requests that may miss their deadline, or fail to be routed."""
-HUGE_TURNS = 1000
-"""Turns from which a prompt itself takes a part of the default deadline (0.05 s): 10 ms."""
-HUGE_CHARACTERS = 1_000_000
-"""Characters of a prompt that take as long to read."""
 
 Bits = NDArray[np.bool_]
 
@@ -57,8 +45,8 @@ Bits = NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class Served:
     """One request, in the order of the log. ``satisfaction`` is None without a label, and then
-    ``weight`` means nothing; ``has_failed`` and ``seconds`` are None if it has not ended, or ended
-    with an error of the client's own.
+    ``weight`` means nothing; ``has_failed`` is None if it has not ended, or ended with an error of
+    the client's own.
     """
 
     level: str
@@ -67,41 +55,12 @@ class Served:
     satisfaction: float | None = None
     weight: float = 1.0
     has_failed: bool | None = None
-    seconds: float | None = None
     key: str | None = None
-
-
-class Mark(NamedTuple):
-    """A request that was to be routed: its key, and whether it missed its deadline or was not
-    routed."""
-
-    key: str | None
-    is_missed: bool
-
-
-def is_huge(turns: int, characters: int) -> bool:
-    """Tell whether a prompt is so large that a missed deadline is its own doing."""
-    return turns > HUGE_TURNS or characters > HUGE_CHARACTERS
 
 
 def reason_to_return(served: Sequence[Served]) -> str | None:
     """Return the reason for which the zoo must return; None if there is none."""
-    return _rate_too_low(served) or _more_errors(served) or _slower(served)
-
-
-def missed_too_often(marks: Sequence[Mark]) -> str | None:
-    """Return the reason if too many requests missed their deadline, or were not routed."""
-    missed = np.array([mark.is_missed for mark in marks], dtype=np.bool_)
-    spread = Spread([mark.key for mark in marks])
-    for start, made in _windows(len(marks)):
-        chosen = _since(len(marks), start)
-        yes, trials = _counts(spread, missed, chosen)
-        if is_surely_above(yes, trials, MOST_MISSED, made).all():
-            return (
-                f"{missed[start:].mean():.1%} of the last {len(marks) - start} requests missed "
-                f"their deadline ({spread.shown(missed, chosen)})"
-            )
-    return None
+    return _rate_too_low(served) or _more_errors(served)
 
 
 # Evidence that is spread over keys. One client alone must not move a shared zoo, by a wrong
@@ -133,14 +92,6 @@ class Spread:
         own = np.bincount(places, weights=values, minlength=len(self._is_held))
         total = values.sum()
         return np.concatenate(([total], total - own[self._is_held]))
-
-    def without_each(self, chosen: Bits) -> Iterator[Bits]:
-        """Yield the chosen requests as ``sums`` adds them up; keys without any make no
-        difference."""
-        yield chosen
-        found = np.unique(self._places[chosen])
-        for place in found[self._is_held[found]]:
-            yield chosen & (self._places != place)
 
     def shown(self, bad: Bits, chosen: Bits) -> str:
         """Write how many keys of the chosen requests have a bad one."""
@@ -225,14 +176,14 @@ def _saved(gained: Vector) -> Vector:
     return saved
 
 
-# Errors and latency, compared with the requests served as before at the same time.
+# Errors, compared with the requests served as before at the same time.
 
 
 def _arms(served: Sequence[Served]) -> Iterator[tuple[float, Bits, Bits]]:
     """Yield, by window, the logarithm to be made, and the requests of both arms in it."""
     is_routed = np.array([each.is_routed for each in served], dtype=np.bool_)
     places = np.flatnonzero(is_routed)
-    for start, made in _windows(len(places), parts=2):
+    for start, made in _windows(len(places)):
         since = _since(len(served), int(places[start]) if len(places) else 0)
         routed, before = is_routed & since, ~is_routed & since
         if min(routed.sum(), before.sum()) >= FEWEST:
@@ -257,53 +208,3 @@ def _more_errors(served: Sequence[Served]) -> str | None:
                 f"{failed[before].mean():.1%} before ({spread.shown(failed, routed)})"
             )
     return None
-
-
-def _slower(served: Sequence[Served]) -> str | None:
-    timed = [each for each in served if each.seconds is not None and not each.has_failed]
-    seconds = np.array([each.seconds for each in timed], dtype=np.float64)
-    spread = Spread([each.key for each in timed])
-    for made, routed, before in _arms(timed):
-        arms = ((each & routed, each & before) for each in spread.without_each(routed | before))
-        if all(_is_slower(seconds[slow], seconds[usual], made) for slow, usual in arms):
-            shown = [float(np.quantile(seconds[arm], SLOW)) for arm in (routed, before)]
-            return (
-                "p95 latency: {:.2f} s of routed requests, {:.2f} s before ".format(*shown)
-                + f"({spread.shown(seconds > SLOWER * shown[1], routed)})"
-            )
-    return None
-
-
-def _is_slower(routed: Vector, before: Vector, made: float) -> bool:
-    """Tell whether the quantile of the routed requests is surely above that of the others."""
-    if min(len(routed), len(before)) < FEWEST:
-        return False
-    least, most = _at_least(np.sort(routed), made), _at_most(np.sort(before), made)
-    return least is not None and most is not None and least > SLOWER * most
-
-
-def _at_least(ordered: Vector, made: float) -> float | None:
-    """Bound the quantile from below: the largest value that more than 5 % surely exceed.
-
-    The count above the true quantile is one of trials with a known probability, so a bound on that
-    rate bounds the quantile, without a correction for the choice among the values. Only counts
-    between which the smallest sure one must lie are tried.
-    """
-    count = len(ordered)
-    usual = (1.0 - SLOW) * count
-    most = min(count - 1, int(usual + 3.0 * (made * usual) ** 0.5 + 3.0 * made))
-    above = np.arange(int(usual), most + 1, dtype=np.float64)
-    surely = np.flatnonzero(
-        is_surely_above(above, np.full(len(above), float(count)), 1.0 - SLOW, made)
-    )
-    return float(ordered[count - 1 - int(above[surely[0]])]) if len(surely) else None
-
-
-def _at_most(ordered: Vector, made: float) -> float | None:
-    """Bound the quantile from above: the smallest value that less than 5 % surely exceed."""
-    count = len(ordered)
-    above = np.arange(0, int((1.0 - SLOW) * count) + 1, dtype=np.float64)
-    surely = np.flatnonzero(
-        is_surely_below(above, np.full(len(above), float(count)), 1.0 - SLOW, made)
-    )
-    return float(ordered[count - 1 - int(above[surely[-1]])]) if len(surely) else None

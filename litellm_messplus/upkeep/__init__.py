@@ -1,1 +1,1 @@
-"""Maintenance of a database: checking it, removing data, and importing data from elsewhere."""
+"""Maintenance of a database: checking it, and removing data."""

@@ -1,5 +1,4 @@
-"""The schema of the first release: all tables, the rows that they begin with, and the views that
-people ask. What changes from here on comes as a migration of its own."""
+"""All tables, the rows that they begin with, and the views that people ask."""
 
 import os
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from litellm_messplus.store.tables import metadata
 revision = "0001"
 down_revision = None
 
-# Tables, as "name type, name type, ...": `?` may be NULL, `key` is of the primary key, a number is
-# the longest text. Comments are the code's, as they are when the tables are made.
+# Tables, a line for each column: `?` may be NULL, `key` is of the primary key, a number is the
+# longest text. Comments are the code's.
 
 TYPES: dict[str, Any] = {
     "position": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
@@ -32,134 +31,322 @@ TYPES: dict[str, Any] = {
 }
 
 TALLY = """
-    requests int, counted int, alphas float, succeeded int, failed int, failed_upstream int,
-    failed_no_deployment int, failed_deadline int, failed_client_gone int, failed_refused int,
-    labelled int, judged int, weight float, weight_squared float, weighted_satisfaction float,
-    weighted_alpha float, cost float, priced int, priced_cost float, explorations int,
-    exploration_cost float, judging_cost float, compared int, compared_cost float,
-    compared_cost_largest float, unstated int, timed int, late int, predicting_seconds float,
-    deciding_seconds float, call_seconds float, metered int, joules float, queue float
+    requests int
+    alphas float
+    succeeded int
+    failed int
+    failed_upstream int
+    failed_no_deployment int
+    failed_deadline int
+    failed_client_gone int
+    failed_refused int
+    failed_unknown int
+    labelled int
+    judged int
+    weight float
+    weight_squared float
+    weighted_satisfaction float
+    weighted_alpha float
+    cost float
+    priced int
+    priced_cost float
+    explorations int
+    exploration_cost float
+    judging_cost float
+    compared int
+    compared_cost float
+    compared_cost_largest float
+    unstated int
+    timed int
+    late int
+    predicting_seconds float
+    deciding_seconds float
+    call_seconds float
+    queue float
 """
-"""The sums over requests, by day and by hour."""
+"""The sums over requests."""
 
 TABLES = {
-    "call_energy": """
-        call_id 80 key, position position unique, request_id 64, measured_at time, joules float,
-        cost float?
-    """,
     "call_sums": """
-        day date key, zoo 255 key, service_level 255 key, candidate 255 key, model 255 key,
-        role 16 key, calls int, failures int, cost float?, calls_without_cost int,
-        prompt_tokens bigint?, completion_tokens bigint?
+        day date key
+        zoo 255 key
+        service_level 255 key
+        hour int key
+        candidate 255 key
+        model 255 key
+        role 16 key
+        calls int
+        failures int
+        cost float?
+        calls_without_cost int
+        prompt_tokens bigint?
+        completion_tokens bigint?
     """,
     "calls": """
-        call_id 80 key, position position unique, request_id 64, ended_at time, role 16, status 16,
-        candidate 255?, deployment_id 255?, model 255?, response_id their_id?, prompt_tokens int?,
-        completion_tokens int?, cached_tokens int?, reasoning_tokens int?, cost float?,
-        cost_source 16, seconds float?, is_cache_hit bool, error text?, answer text?,
-        written_tokens int?, failure 16?
+        call_id 80 key
+        position position unique
+        request_id 64
+        ended_at time
+        role 16
+        status 16
+        candidate 255?
+        deployment_id 255?
+        model 255?
+        response_id their_id?
+        prompt_tokens int?
+        completion_tokens int?
+        cached_tokens int?
+        reasoning_tokens int?
+        cost float?
+        cost_source 16
+        cost_largest float?
+        seconds float?
+        is_cache_hit bool
+        served_not_chosen bool
+        error text?
+        answer text?
+        written_tokens int?
+        failure 16?
+        answer_surface bytes?
+        answer_version 64?
+        prompt_said float?
+        answer_said float?
     """,
     "candidate_events": """
-        event_id 64 key, position position unique, zoo 255, candidate 255, number int,
-        created_at time, change 16, price json_none?
+        event_id 64 key
+        position position unique
+        zoo 255
+        candidate 255
+        number int
+        created_at time
+        change 16
+        price json_none?
     """,
-    "conversation_key": """
-        id int key, key 64
+    "deciders": """
+        worker 64 key
+        taken bigint
+        seen_at time
     """,
     "grading_sums": """
-        day date key, zoo 255 key, judge 255 key, gradings int, graded int, answers int,
-        cost float?, gradings_without_cost int, newest_graded position?
+        day date key
+        zoo 255 key
+        judge 255 key
+        gradings int
+        graded int
+        answers int
+        cost float?
+        gradings_without_cost int
+        newest_graded position?
     """,
     "gradings": """
-        grading_id 64 key, position position unique, request_id 64, created_at time, judge 255,
-        status 16, answers int, cost float?, prompt_tokens int?, completion_tokens int?,
-        seconds float?, error text?, preferred 16?, zoo_cost float?
+        grading_id 64 key
+        position position unique
+        request_id 64
+        created_at time
+        judge 255
+        status 16
+        answers int
+        cost float?
+        prompt_tokens int?
+        completion_tokens int?
+        seconds float?
+        error text?
+        preferred 16?
+        zoo_cost float?
     """,
-    "hourly_call_sums": """
-        day date key, zoo 255 key, service_level 255 key, hour int key, candidate 255 key,
-        role 16 key, calls int, failures int
-    """,
-    "hourly_request_sums": """
-        day date key, zoo 255 key, service_level 255 key, hour int key, alpha float key, {tally}
+    "inbox": """
+        id position key
+        worker 64
+        number bigint
+        records bytes
     """,
     "label_precedence": """
-        zoo 255 key, kind 16 key, rank int?
+        zoo 255 key
+        kind 16 key
+        rank int?
     """,
     "label_sums": """
-        day date key, zoo 255 key, service_level 255 key, kind 16 key, source 64 key, labelled int,
-        satisfaction float, satisfaction_squared float, counting int
+        day date key
+        zoo 255 key
+        service_level 255 key
+        kind 16 key
+        source 64 key
+        labelled int
+        satisfaction float
+        satisfaction_squared float
+        counting int
     """,
     "labels": """
-        label_id 64 key, position position unique, call_id 80, request_id 64, created_at time,
-        kind 16 = feedback, source 64, value float, weight float, comment text?, probability float?
+        label_id 64 key
+        position position unique
+        call_id 80
+        request_id 64
+        created_at time
+        kind 16 = feedback
+        source 64
+        value float
+        weight float
+        comment text?
+        probability float?
     """,
-    "lessons": """
-        lesson_id 80 key, position position unique, batch 255, zoo 255, created_at time,
-        candidate 255, encoder 255, features bytes?, surface bytes?, surface_version 64?,
-        prompt_characters int, completion_tokens float?, value float
-    """,
-    "log_base": """
-        zoo 255 key, position position, fingerprint 64, settings json?, taught json,
-        created_at time, state bytes
+    "learner": """
+        id int key
+        epoch bigint
+        process 255?
+        since time?
+        published_at time?
+        state bytes?
     """,
     "log_head": """
-        id int key, position position, start position = 0
+        id int key
+        position position
+        start position = 0
+        conversation_key 64
     """,
     "outcomes": """
-        request_id 64 key, position position unique, day date, hour int, zoo 255, service_level 255,
-        alpha float, arm 16, counts bool, is_exploration bool, queue float, encode_seconds float?,
-        deciding_seconds float, encode_joules float?, exploration_cost float, judging_cost float,
-        cost float, unstated int, served 255?, status 16?, failure 16?, is_cache_hit bool?,
-        seconds float?, served_cost float?, cost_largest float?, is_measured bool, is_labelled bool,
-        satisfaction float?, satisfaction_weight float?, satisfaction_kind 16?
+        request_id 64 key
+        position position unique
+        day date
+        hour int
+        zoo 255
+        service_level 255
+        alpha float
+        arm 16
+        is_exploration bool
+        queue float
+        encode_seconds float?
+        deciding_seconds float
+        exploration_cost float
+        judging_cost float
+        cost float
+        unstated int
+        served 255?
+        status 16?
+        failure 16?
+        is_cache_hit bool?
+        seconds float?
+        served_cost float?
+        cost_largest float?
+        is_labelled bool
+        satisfaction float?
+        satisfaction_weight float?
+        satisfaction_kind 16?
     """,
     "page_sign_ins": """
-        token_hash 64 key, kind 16, expires_at time
+        token_hash 64 key
+        kind 16
+        expires_at time
     """,
     "request_sums": """
-        day date key, zoo 255 key, service_level 255 key, alpha float key, {tally}
+        day date key
+        zoo 255 key
+        service_level 255 key
+        hour int key
+        alpha float key
+        {tally}
     """,
     "requests": """
-        request_id 64 key, position position unique, created_at time, zoo 255, service_level 255,
-        t bigint, alpha float, policy 64, litellm_call_id their_id, key_hash 255?, team_id 255?,
-        call_type 64, is_stream bool, encoder 255, features bytes?, prompt_characters int,
-        estimated_cost json, estimated_satisfaction json, estimated_cost_largest float?,
-        queue float, chosen 255, largest 255, is_exploration bool, exploration_probability float,
-        reason text, decision_seconds float, prompt text?, aim float?, expected_satisfaction float?,
-        price float?, propensity float?, exploration_calls int?, encode_seconds float?,
-        encode_joules float?, surface bytes?, surface_version 64?, expected_t bigint?,
-        is_within_reach bool = true, label_probability float?, eligible json_none?,
-        gated_by json_none?, arm 16 = routed, would_choose 255?, would_cost float?,
-        sample_probability float?, conversation_draw float?, key_alias 255?, user_id 255?,
-        end_user 255?, tags json_none?, conversation 64?, line 64?, prefix 32?, turn int?, hold 16?,
-        limits json_none?, counted_with 64?, session 32?
-    """,
-    "schema_history": """
-        revision 32 key, digest 64, version 64, applied_at time
+        request_id 64 key
+        position position unique
+        created_at time
+        zoo 255
+        service_level 255
+        t bigint
+        alpha float
+        policy 64
+        litellm_call_id their_id
+        key_hash 255?
+        team_id 255?
+        call_type 64
+        is_stream bool
+        encoder 255
+        features bytes?
+        prompt_characters int
+        estimated_cost json
+        estimated_satisfaction json
+        estimated_cost_largest float?
+        queue float
+        chosen 255
+        largest 255
+        is_exploration bool
+        exploration_probability float
+        reason text
+        decision_seconds float
+        prompt text?
+        aim float?
+        expected_satisfaction float?
+        price float?
+        propensity float?
+        exploration_calls int?
+        encode_seconds float?
+        surface bytes?
+        surface_version 64?
+        expected_t bigint?
+        is_within_reach bool = true
+        label_probability float?
+        eligible json_none?
+        gated_by json_none?
+        arm 16 = routed
+        would_choose 255?
+        would_cost float?
+        sample_probability float?
+        conversation_draw float?
+        key_alias 255?
+        user_id 255?
+        end_user 255?
+        tags json_none?
+        conversation 64?
+        line 64?
+        prefix 32?
+        turn int?
+        hold 16?
+        session 32?
+        is_alone bool
     """,
     "snapshots": """
-        zoo 255 key, position position key, fingerprint 64, created_at time, state bytes,
-        settings json?
+        zoo 255 key
+        position position key
+        fingerprint 64
+        created_at time
+        state bytes
     """,
     "verdicts": """
-        call_id 80 key, label_id 64, request_id 64, position position unique, created_at time,
-        kind 16, source 64, value float, weight float, probability float?
+        call_id 80 key
+        label_id 64
+        request_id 64
+        position position unique
+        created_at time
+        kind 16
+        source 64
+        value float
+        weight float
+        probability float?
     """,
     "worker_counters": """
-        worker 64 key, started_at time, updated_at time, counts json
+        worker 64 key
+        started_at time
+        updated_at time
+        counts json
     """,
     "zoo_modes": """
-        zoo 255 key, revision int key, mode 16, share float, before 255?, by 255, reason text,
-        at time, file_fingerprint 64, forecast json_none?, happened json_none?
+        zoo 255 key
+        revision int key
+        mode 16
+        share float
+        before 255?
+        by 255
+        reason text
+        at time
+        file_fingerprint 64
+        forecast json_none?
+        happened json_none?
     """,
 }
 
 INDEXES = {
-    "call_energy": ("request_id",),
     "calls": ("request_id", "response_id"),
     "gradings": ("created_at", "request_id"),
     "labels": ("created_at", "request_id"),
-    "lessons": ("batch",),
     "requests": ("litellm_call_id",),
     "verdicts": ("request_id",),
 }
@@ -168,8 +355,7 @@ INDEXES = {
 
 def upgrade() -> None:
     for name, columns in TABLES.items():
-        comment = metadata.tables[name].comment if name in metadata.tables else None
-        op.create_table(name, *_columns(name, columns), comment=comment)
+        op.create_table(name, *_columns(name, columns), comment=metadata.tables[name].comment)
         for column in INDEXES.get(name, ()):
             op.create_index(f"ix_{name}_{column}", name, [column])
     level = ["zoo", "service_level"]
@@ -182,7 +368,6 @@ def upgrade() -> None:
         "ix_labels_call_id_source_position", "labels", ["call_id", "source", "position"]
     )
     for table, column in (
-        ("requests", "counted_with"),
         ("requests", "session"),
         ("outcomes", "failure"),
     ):
@@ -194,24 +379,19 @@ def upgrade() -> None:
         for mark, meaning in {**FRAGMENTS, **own}.items():
             query = query.replace(mark, meaning)
         op.execute(f"CREATE VIEW {name} AS {query}")
-    op.execute("INSERT INTO log_head (id, position, start) VALUES (1, 0, 0)")
-    op.execute(f"INSERT INTO conversation_key (id, key) VALUES (1, '{os.urandom(32).hex()}')")
+    op.execute(
+        "INSERT INTO log_head (id, position, start, conversation_key) "
+        f"VALUES (1, 0, 0, '{os.urandom(32).hex()}')"
+    )
     op.execute(
         "INSERT INTO worker_counters (worker, started_at, updated_at, counts) "
         "VALUES ('ended', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, '{}')"
     )
-
-
-def downgrade() -> None:
-    for name in reversed(VIEWS):
-        op.execute(f"DROP VIEW {name}")
-    for name in TABLES:
-        op.drop_table(name)
+    op.execute("INSERT INTO learner (id, epoch) VALUES (1, 0)")
 
 
 def _columns(table: str, columns: str) -> Iterator[Any]:
-    known: Any = metadata.tables[table].columns if table in metadata.tables else {}
-    for written in " ".join(columns.replace("{tally}", TALLY).split()).split(", "):
+    for written in columns.replace("{tally}", TALLY.strip()).strip().splitlines():
         declared, _, default = written.partition(" = ")
         name, kind, *options = declared.split()
         yield sa.Column(
@@ -221,7 +401,7 @@ def _columns(table: str, columns: str) -> Iterator[Any]:
             primary_key="key" in options,
             unique="unique" in options or None,
             server_default=sa.true() if default == "true" else default or None,
-            comment=known[name].comment if name in known else None,
+            comment=metadata.tables[table].columns[name].comment,
         )
     if table == "candidate_events":
         number = ("zoo", "candidate", "number")
@@ -309,45 +489,13 @@ VIEWS = {
             SUM(failed_deadline) AS failed_deadline,
             SUM(failed_client_gone) AS failed_client_gone,
             SUM(failed_refused) AS failed_refused,
+            SUM(failed_unknown) AS failed_unknown,
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request
         FROM request_sums
         GROUP BY day, zoo, service_level
-    """,
-    "exploration_share": """
-        SELECT
-            zoo,
-            service_level,
-            SUM(requests) AS requests,
-            SUM(explorations) AS explorations,
-            1.0 * SUM(explorations) / SUM(requests) AS share,
-            SUM(exploration_cost) AS exploration_cost,
-            SUM(exploration_cost) / NULLIF(SUM(cost), 0) AS cost_share
-        FROM request_sums
-        GROUP BY zoo, service_level
-    """,
-    "gradings_per_day": """
-        SELECT day, zoo, judge, gradings, graded, answers, cost, gradings_without_cost
-        FROM grading_sums
-    """,
-    "outcomes_per_hour": """
-        SELECT
-            day,
-            zoo,
-            service_level,
-            hour,
-            SUM(requests) AS requests,
-            SUM(succeeded) AS answered,
-            SUM(failed) AS failed,
-            SUM(judged) AS judged,
-            SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
-            SUM(cost) AS cost,
-            {saved of sums} AS saved,
-            {saved of sums} / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
-        FROM hourly_request_sums
-        GROUP BY day, zoo, service_level, hour
     """,
     "request_outcomes": """
         SELECT
@@ -362,7 +510,6 @@ VIEWS = {
             requests.team_id,
             outcomes.is_exploration,
             requests.chosen,
-            requests.counted_with,
             outcomes.served,
             outcomes.status,
             outcomes.failure,
@@ -374,8 +521,7 @@ VIEWS = {
             outcomes.exploration_cost,
             outcomes.judging_cost,
             outcomes.cost,
-            outcomes.cost_largest,
-            outcomes.is_measured
+            outcomes.cost_largest
         FROM outcomes
         JOIN requests ON requests.request_id = outcomes.request_id
     """,
@@ -444,13 +590,6 @@ VIEWS = {
             {figures}
         CROSS JOIN {each tag}
         GROUP BY {each}, tags.value
-    """,
-    "outcomes_per_team": """
-        SELECT
-            {each},
-            requests.team_id,
-            {figures}
-        GROUP BY {each}, requests.team_id
     """,
     "savings": """
         SELECT

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.support_table import releases
 from litellm_messplus.serving.deployments.index import build_zoos
-from litellm_messplus.serving.litellm_fit import NEWEST, OLDEST, line
+from litellm_messplus.serving.litellm_fit import ATTACKERS, NEWEST, OLDEST, release
 from litellm_messplus.settings.load import load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -33,9 +34,18 @@ def test_hosted_checks_cover_every_python_that_is_promised() -> None:
 
     assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"] == {
         "python": promised,
-        "litellm": ["lowest", "pinned", "newest"],
+        "litellm": ["lowest", "pinned", "1.109.1", "newest"],
         "database": ["sqlite", "postgres"],
     }
+
+
+def test_hosted_checks_run_every_line_of_litellm_from_the_lowest_to_the_newest() -> None:
+    named = releases()
+    chosen = WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["litellm"]
+    minors = {release(named.get(each, each))[1] for each in chosen}
+
+    assert minors == set(range(release(OLDEST)[1], release(NEWEST)[1] + 1))
+    assert "litellm==${{ matrix.litellm }}/" in steps("test")
 
 
 def test_the_lowest_litellm_is_the_one_that_is_allowed() -> None:
@@ -45,7 +55,7 @@ def test_the_lowest_litellm_is_the_one_that_is_allowed() -> None:
         if (found := re.fullmatch(r"litellm\[proxy\]>=([\d.]+)", each))
     )
 
-    assert line(allowed) == line(OLDEST)
+    assert allowed == OLDEST
     assert ci_litellm("oldest").stdout == f"{OLDEST}\n"
     assert "$(.ci/litellm oldest)/" in steps("test")
     assert re.search(r"^litellm==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
@@ -120,6 +130,37 @@ def test_the_configuration_in_the_values_for_helm_can_be_honoured() -> None:
 
     assert build_zoos(load_settings(config), config["model_list"])
     assert values["image"]["tag"] == PROJECT["version"]
+
+
+IMAGES = re.compile(r"ghcr\.io/berriai/litellm(?!-helm)[a-z_-]*(?:[:@](\S+))?")
+"""LiteLLM's images, with the tag or the digest; its chart is none."""
+FIXED = re.compile(r"v(\d+\.\d+\.\d+)|sha256:[0-9a-f]{64}|TAG\W?")
+"""A release, a digest, or the word of an example."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ROOT / "Dockerfile",
+        ROOT / "README.md",
+        *(ROOT / "deploy").iterdir(),
+        *ROOT.glob("docs/*.md"),
+    ],
+    ids=lambda path: path.name,
+)
+def test_litellms_image_is_named_by_a_release_that_does_not_move(path: Path) -> None:
+    tags = IMAGES.findall(path.read_text())
+
+    assert [each for each in tags if not FIXED.fullmatch(each)] == []
+
+
+def test_the_image_is_built_on_a_litellm_that_is_taken() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    base = re.search(r"^ARG LITELLM=ghcr\.io/berriai/litellm:v(\S+)$", dockerfile, re.MULTILINE)
+
+    assert base is not None
+    assert release(OLDEST) <= release(base[1]) <= release(NEWEST)
+    assert base[1] != ATTACKERS
 
 
 def test_the_image_copies_what_is_there() -> None:

@@ -19,9 +19,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("nothing_installed")
 @pytest.mark.parametrize("package", PROGRAMS)
-def test_a_test_whose_package_is_missing_is_skipped(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_package_it_is_skipped(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(packages.REQUIRE_ALL, raising=False)
     with pytest.raises(pytest.skip.Exception, match=f"apt-get install {package}"):
         program(package)
@@ -35,9 +33,7 @@ def test_where_all_is_required_it_fails(package: str, monkeypatch: pytest.Monkey
         program(package)
 
 
-def test_a_version_of_postgres_is_found_where_debian_puts_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_debians_postgres_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = tmp_path / "15" / "bin" / "initdb"
     there.parent.mkdir(parents=True)
     there.touch(mode=0o755)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import litellm_messplus
-from litellm_messplus import Check, Encoder, FakeEncoder, Head, Meter, check_encoder
+from litellm_messplus import Check, Encoder, Meter
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -22,12 +22,9 @@ PUBLIC = [
     "Conversation",
     "Encoder",
     "Experiment",
-    "FakeEncoder",
     "FeatureRows",
     "Features",
     "HashedNgrams",
-    "Head",
-    "Label",
     "MessplusError",
     "Meter",
     "Plan",
@@ -36,8 +33,6 @@ PUBLIC = [
     "Turn",
     "Window",
     "check_encoder",
-    "check_head",
-    "check_score",
     "read_file",
     "reading",
     "shortened",
@@ -88,10 +83,9 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert ended.stdout.strip() == "[]"
 
 
-def test_the_protocols_are_protocols_and_the_fake_keeps_to_one() -> None:
-    for protocol in (Check, Encoder, Head, Meter):
+def test_the_protocols_are_protocols() -> None:
+    for protocol in (Check, Encoder, Meter):
         assert getattr(protocol, "_is_protocol", False), protocol
-    check_encoder(FakeEncoder)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

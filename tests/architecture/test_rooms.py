@@ -22,7 +22,6 @@ ALLOWED = {
     "state": {"costs", "prediction", "routing", "runtime", "settings"},
     "deciding": {"conversations", "costs", "prediction", "routing", "runtime", "settings", "state"},
     "encoders": {"energy", "prediction", "runtime"},
-    "conformance": {"prediction"},
     "settings": {"costs", "runtime", "switching"},
     "switching": {"certificate", "rows", "runtime"},
     "learning": {
@@ -142,6 +141,7 @@ UPWARD = {
 
 SPINE = {
     "backlog": {"records", "runtime", "store"},
+    "conformance": {"prediction"},
     "journal": {"backlog", "records", "rows", "runtime", "store"},
     "plugin": {"serving"},
     "records": {"conversations", "prediction", "routing", "rows", "runtime", "switching"},

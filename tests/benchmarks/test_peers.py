@@ -11,8 +11,6 @@ import pytest
 from benchmarks.peers import __main__ as command
 from benchmarks.peers import paced_bandit, page, picture
 from benchmarks.peers.runs import LITELLM, MIX, ORACLE, OURS, PAPER, PARETO, WEIGHED, Kind, Row
-from litellm_messplus.replay.plan import Stress
-from litellm_messplus.replay.run import answers
 from tests.support.recordings import RATES, recording, synthetic, write_synthetic
 
 ROW = Row("made", OURS, Kind.ONLINE, 0.7, 0.0, 10.0, 10.0, 1.0, 0.0, 0.0, 0.5)
@@ -45,17 +43,13 @@ def test_every_peer_runs_on_each_recording_and_what_does_not_run_is_named(
     assert f"not there, so not run: {folder / 'ulab.csv.gz'}" in said
 
 
-def test_of_the_settings_of_a_peer_the_best_is_shown(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_peers_best_setting_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row["peer"]: row for row in run(capsys, str(folder))[0]["table"]}
 
     assert rows[WEIGHED]["over_mix"] <= rows[LITELLM]["over_mix"]
 
 
-def test_no_fixed_choice_beats_the_hindsight_mix_at_alpha(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_fixed_choice_beats_the_mix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row["peer"]: row for row in run(capsys, str(folder))[0]["table"]}
 
     assert all(rows[model]["over_mix"] > 1.0 - 1e-9 for model in RATES)
@@ -66,17 +60,13 @@ def test_no_fixed_choice_beats_the_hindsight_mix_at_alpha(
     assert rows[OURS]["cpu_ms"] > 0.0
 
 
-def test_a_file_with_an_alpha_of_its_own_can_be_given(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_may_have_its_own_alpha(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found, _ = run(capsys, str(folder / "tiny.csv.gz"), "--alpha", "0.6")
 
     assert found["recordings"][0]["alpha"] == 0.6
 
 
-def test_a_folder_without_recordings_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command.main([str(tmp_path)])
     assert "given no recording; allowed: tiny, ulab" in capsys.readouterr().err
@@ -139,10 +129,9 @@ def test_contexts_are_white_whatever_the_labels() -> None:
 def test_paretobandit_keeps_to_its_spend_and_prefers_what_satisfies() -> None:
     pytest.importorskip("pareto_bandit", reason="the extra `peers` is not installed")
     made = recording(np.tile([0.0, 1.0, 1.0], (600, 1)), np.tile([1.0, 2.0, 9.0], (600, 1)))
-    given = answers(made.satisfied, made.models, Stress(), np.random.default_rng(0))
     read = paced_bandit.contexts(made.prompts)
 
-    outcome = paced_bandit.run(made, given, read, spend=2.0, delay=0, seed=0)
+    outcome = paced_bandit.run(made, made.satisfied, read, spend=2.0, delay=0, seed=0)
 
     assert (outcome.served[-200:] == 1).mean() > 0.9
     assert outcome.cost.mean() < 2.2

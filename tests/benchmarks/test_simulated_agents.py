@@ -1,14 +1,10 @@
 """The simulation of agents: what is charged, what is equal, what comes out, and that it says so."""
 
-import json
 from dataclasses import replace
 
 import litellm
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from benchmarks.simulation.__main__ import agents
 from benchmarks.simulation.experiment import Result, simulate
 from benchmarks.simulation.policies import EACH_TURN, HELD, POLICIES, Policy, Server
 from benchmarks.simulation.show import picture
@@ -27,8 +23,6 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.serving.deployments.prices import public_dollars
 
 ASSUMED = Assumed()
-app = typer.Typer()
-app.command()(agents)
 BARS = {"anthropic": 0.75, "openai": 0.87, "vllm": 0.87}
 
 
@@ -61,11 +55,6 @@ def test_where_no_prompt_is_cached_holding_saves_nothing() -> None:
         replace(model, price=replace(model.price, cached_discount=0.0)) for model in zoo.models
     )
     assert simulate(replace(zoo, models=plain), ASSUMED, 1, count=200).ratio > 0.93
-
-
-def test_the_same_seed_draws_the_same_sessions() -> None:
-    assert list(sessions(5, 3, ASSUMED)) == list(sessions(5, 3, ASSUMED))
-    assert list(sessions(5, 3, ASSUMED)) != list(sessions(5, 4, ASSUMED))
 
 
 def test_sessions_are_as_long_as_it_says() -> None:
@@ -129,19 +118,3 @@ def test_the_picture_says_that_it_is_a_simulation_and_what_was_assumed(result: R
     for name in (*(policy.name for policy in POLICIES), *(m.name for m in result.zoo.models)):
         assert name in text
     assert max(map(len, text.splitlines())) <= 110
-
-
-def test_the_command_prints_one_json_object() -> None:
-    given = ["--prices", "openai", "--seeds", "1", "--json"]
-    found = CliRunner().invoke(app, given)
-    assert found.exit_code == 0, found.output
-    said = json.loads(found.stdout)
-    assert said["simulation"] is True
-    assert said["ratio"] == said["policies"][2]["ratio"]
-    assert said["assumed"]["median_turns"] == 20.0
-
-
-def test_other_prices_are_refused_with_what_there_is() -> None:
-    found = CliRunner().invoke(app, ["--prices", "free"])
-    assert found.exit_code == 2
-    assert "anthropic, openai, vllm" in " ".join(found.output.replace("│", " ").split())

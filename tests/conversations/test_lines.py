@@ -1,14 +1,13 @@
 """Which requests belong together, told from their prompts alone, in bounded memory."""
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from litellm_messplus.conversations.line import Joined, LineRequest, LoggedTurn, Place, Warm
+from litellm_messplus.conversations.line import LineRequest, LoggedTurn, Place, Warm
 from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.store.answered import read_conversation_key
@@ -34,14 +33,20 @@ class Desk:
         key: str = "alice",
         ids: tuple[str, ...] = (),
         session: str | None = None,
+        system: str = "S",
     ) -> Place:
         """The words of a user and of the assistant by turns, after the system's."""
         roles = ("user", "assistant")
         turns = tuple(Turn(roles[i % 2], text) for i, text in enumerate(words))
         self.asked += 1
-        conversation = Conversation((Turn("system", "S"), *turns))
+        conversation = Conversation((Turn("system", system), *turns))
         given = LineRequest(str(self.asked), zoo, key, conversation, lambda: ids, session)
         return self.lines.find(given, self.now)
+
+
+def is_new(place: Place) -> bool:
+    """Whether it begins a conversation."""
+    return place.line.conversation == place.line.name and place.turn == 1
 
 
 @pytest.fixture
@@ -53,12 +58,10 @@ def test_a_prompt_that_goes_on_from_another_is_the_same_line(desk: Desk) -> None
     first = desk.ask("q1")
     second = desk.ask("q1", "a1", "q2")
     third = desk.ask("q1", "a1", "q2", "a2", "q3")
-    assert first.joined is Joined.NEW
-    assert second.joined is third.joined is Joined.PREFIX
     assert first.line is second.line is third.line
     assert (first.line.name, first.line.conversation) == ("1", "1")
     assert [place.turn for place in (first, second, third)] == [1, 2, 3]
-    assert (third.prefix, third.characters) == (len("Sq1a1q2"), len("Sq1a1q2a2q3"))
+    assert third.characters == len("Sq1a1q2a2q3")
     assert third.parent is None
 
 
@@ -68,13 +71,11 @@ def test_an_answer_of_several_turns_hides_nothing(desk: Desk) -> None:
     turns = [("user", "q1"), ("assistant", "thinks"), ("assistant", "calls"), ("tool", "result")]
     conversation = Conversation((Turn("system", "S"), *(Turn(*turn) for turn in turns)))
     place = desk.lines.find(LineRequest("2", "zoo", "alice", conversation), 0.0)
-    assert place.joined is Joined.PREFIX
+    assert place.turn == 2
 
 
 @pytest.mark.parametrize(("asked", "is_again"), [("instead", False), ("q2", True)])
-def test_a_changed_question_or_the_same_again_is_another_line_of_the_conversation(
-    desk: Desk, asked: str, is_again: bool
-) -> None:
+def test_a_changed_or_repeated_question_is_a_line(desk: Desk, asked: str, is_again: bool) -> None:
     root = desk.ask("q1")
     desk.ask("q1", "a1", "q2")
     other = desk.ask("q1", "a1", asked)
@@ -82,7 +83,6 @@ def test_a_changed_question_or_the_same_again_is_another_line_of_the_conversatio
     assert other.line is not root.line
     assert other.parent is root.line
     assert other.line.conversation == root.line.conversation
-    assert other.prefix == (other.characters if is_again else len("Sq1"))
     assert other.is_again == is_again
     assert after.line is other.line
 
@@ -113,14 +113,14 @@ def test_of_two_that_ask_the_same_first_question_what_tells_which_goes_on(
     is_joined: bool,
 ) -> None:
     places = [desk.ask("q1", **each) for each in first]
-    assert [place.joined for place in places] == [Joined.NEW, Joined.NEW]
+    assert all(map(is_new, places))
     for place, each in zip(places, end, strict=True):
         desk.lines.ended(place, "d", **each)
     for number in (1, 0):
         ids = tuple(end[number].get("ids", ()))
         found = desk.ask("q1", following[number], "q2", ids=ids, **first[number])
         assert (found.line is places[number].line) == is_joined
-        assert (found.joined is Joined.NEW) != is_joined
+        assert is_new(found) != is_joined
 
 
 def test_of_two_with_the_same_answers_the_one_that_stands_there_goes_on(desk: Desk) -> None:
@@ -142,14 +142,14 @@ SAME = {"session": "s", "ids": ("call_1",)}
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "joined", "is_line"),
+    ("words", "given", "is_known", "is_line"),
     [
-        (GONE_ON, {"session": "a trace of its own"}, Joined.PREFIX, True),
-        (("a summary",), {"ids": ("call_1",)}, Joined.ID, False),
-        (("search",), {"session": "s"}, Joined.SESSION, False),
-        (("a summary",), {"ids": ("bash:0",)}, Joined.NEW, False),
-        (GONE_ON, {**SAME, "zoo": "another"}, Joined.NEW, False),
-        (GONE_ON, {**SAME, "key": "bob"}, Joined.NEW, False),
+        (GONE_ON, {"session": "a trace of its own"}, True, True),
+        (("a summary",), {"ids": ("call_1",)}, True, True),
+        (("search",), {"session": "s"}, True, False),
+        (("a summary",), {"ids": ("bash:0",)}, False, False),
+        (GONE_ON, {**SAME, "zoo": "another"}, False, False),
+        (GONE_ON, {**SAME, "key": "bob"}, False, False),
     ],
     ids=[
         *("it goes on", "a compacted prompt that keeps an id", "a sub-agent of the session"),
@@ -157,18 +157,59 @@ SAME = {"session": "s", "ids": ("call_1",)}
     ],
 )
 def test_what_tells_that_a_prompt_belongs_to_a_conversation(
-    desk: Desk, words: tuple[str, ...], given: dict[str, Any], joined: Joined, is_line: bool
+    desk: Desk, words: tuple[str, ...], given: dict[str, Any], is_known: bool, is_line: bool
 ) -> None:
     root = desk.ask("q1", session="s")
     desk.lines.ended(root, "d", ids=["call_1", "bash:0"], warm=Warm(1000.0, 3, 0.0))
     desk.lines.ended(desk.ask("another"), "d", ids=["bash:0"])  # some models number from 0
     place = desk.ask(*words, **given)
-    assert place.joined is joined
+    assert is_new(place) != is_known
     assert (place.line is root.line) == is_line
-    assert (place.line.conversation == root.line.conversation) == (joined is not Joined.NEW)
+    assert (place.line.conversation == root.line.conversation) == is_known
     if not is_line:
-        assert (place.prefix, place.line.warm) == (0, {})
-        assert place.parent is (root.line if joined is Joined.ID else None)
+        assert (place.line.warm, place.parent) == ({}, None)
+
+
+def test_another_system_prompt_in_every_request_is_the_same_line(desk: Desk) -> None:
+    """A date, a client's header, what was looked up: the cache is as warm as it turns out to be."""
+    words = ["q1"]
+    places = []
+    for number in range(5):
+        places.append(desk.ask(*words, system=f"At {number}: " + "S" * number))
+        warm = Warm(900.0, 10, 0.0)
+        desk.lines.ended(places[-1], "d", answer=f"a{number}", warm=warm)
+        words += [f"a{number}", f"then {number}"]
+    assert [place.turn for place in places] == [1, 2, 3, 4, 5]
+    assert {place.line.name for place in places} == {"1"}
+    assert places[-1].line.warm == {"d": warm}
+
+
+@pytest.mark.parametrize(
+    "words", [("q1", "another answer", "q2"), ("q1", "a1", "q2", "a2", "q3"), ("q1",)]
+)
+def test_another_system_prompt_joins_none_falsely(desk: Desk, words: tuple[str, ...]) -> None:
+    desk.lines.ended(desk.ask("q1"), "d", answer="a1")
+    assert is_new(desk.ask(*words, system="Another"))
+
+
+def test_of_two_under_other_systems_the_same_system_tells(desk: Desk) -> None:
+    """As of documents in the system prompt, each summed up at the same first words."""
+    places = [desk.ask("q1", system=f"Document {number}") for number in range(20)]
+    for number, place in enumerate(places):
+        assert desk.ask("q1", "a1", "q2", system=f"Document {number}").line is place.line
+    assert is_new(desk.ask("q1", "a1", "q2", "a2", "q3", system="Document 99"))
+
+
+def test_cleared_results_leave_the_line_and_the_cache_before_them(desk: Desk) -> None:
+    desk.ask("q1")
+    place = desk.ask("q1", "a1", "a long result")
+    warm = Warm(700.0, len("Sq1a1a long result"), 5.0)
+    desk.lines.ended(place, "d", ids=["call_2"], warm=warm)
+    edited = desk.ask("q1", "a1", "[cleared]", "a2", "result", ids=("call_1", "call_2"))
+    assert (edited.line, edited.turn) == (place.line, 3)
+    assert edited.line.warm["d"].tokens == pytest.approx(700.0 * 3 / warm.characters)
+    again = desk.ask("q1", "a1", "[cleared]", "b2", "result", ids=("call_1", "call_2"))
+    assert again.line is not place.line, "the answer to the newest prompt gave no such id"
 
 
 def test_ids_are_read_only_where_the_words_do_not_tell(desk: Desk) -> None:
@@ -197,14 +238,14 @@ def test_a_branch_has_warm_what_it_shares_and_knows_who_was_called(desk: Desk) -
 def test_two_unused_hours_are_forgotten(desk: Desk) -> None:
     desk.ask("q1")
     desk.now = 7_200.0
-    assert desk.ask("q1", "a1", "q2").joined is Joined.PREFIX
+    assert not is_new(desk.ask("q1", "a1", "q2"))
     desk.now += 7_201.0
-    assert desk.ask("q1", "a1", "q2", "a2", "q3").joined is Joined.NEW
+    assert is_new(desk.ask("q1", "a1", "q2", "a2", "q3"))
     only_one = Desk(Lines(KEY, lines=1))
     place = only_one.ask("q1")
     only_one.ask("q2")  # what ended of a line that is forgotten is nothing
     only_one.lines.ended(place, "d", answer="a1", ids=["call_1"], warm=Warm(1.0, 1, 0.0))
-    assert only_one.ask("q1", "a1", "q3", ids=("call_1",)).joined is Joined.NEW
+    assert is_new(only_one.ask("q1", "a1", "q3", ids=("call_1",)))
 
 
 def test_a_prompt_of_any_text_has_a_place(desk: Desk) -> None:
@@ -241,7 +282,7 @@ class Tally:
     def add(self, request: Request, place: Place, sessions_of: dict[str, int]) -> None:
         session = sessions_of.setdefault(place.line.conversation, request.session)
         self.false += session != request.session
-        is_joined = place.joined is not Joined.NEW
+        is_joined = not is_new(place)
         if request.is_first:
             self.apart += 1
             self.rejoined += is_joined
@@ -250,16 +291,21 @@ class Tally:
             self.joined += is_joined
 
 
-def tally(seed: int, *, with_answers: bool, with_ids: bool, late: int = 0) -> Tally:
-    """Of 300 sessions, 40 at a time. What a request ended with is told ``late`` requests later."""
+def tally(
+    seed: int, *, with_answers: bool, with_ids: bool, late: int = 0, dated: bool = False
+) -> Tally:
+    """Of 300 sessions, 40 at a time. What a request ended with is told ``late`` requests later. The
+    system prompt of each is another one if it is ``dated``."""
     lines, found = Lines(KEY), Tally()
     sessions_of: dict[str, int] = {}
     ended: list[tuple[Place, Request]] = []
     for number, request in enumerate(interleaved(300, seed)):
         ids = request.ids if with_ids else ()
-        asked = LineRequest(
-            str(number), "zoo", request.key, request.conversation, partial(tuple, ids)
-        )
+        conversation = request.conversation
+        if dated:
+            turns = (Turn("system", f"It is {number} o'clock."), *conversation.turns[1:])
+            conversation = replace(conversation, turns=turns)
+        asked = LineRequest(str(number), "zoo", request.key, conversation, partial(tuple, ids))
         place = lines.find(asked, float(number))
         found.add(request, place, sessions_of)
         ended.append((place, request))
@@ -276,6 +322,13 @@ def test_without_ids_nearly_all_turns_are_joined_and_none_falsely(seed: int, lat
     found = tally(seed, with_answers=True, with_ids=False, late=late)
     assert found.turns > 5_000
     assert found.joined / found.turns >= 0.99
+    assert found.false == 0
+
+
+def test_with_a_date_in_every_prompt_turns_are_joined_too() -> None:
+    """But for a question that was changed: only the newest prompt of a line is known then."""
+    found = tally(5, with_answers=True, with_ids=False, dated=True)
+    assert found.joined / found.turns >= 0.9
     assert found.false == 0
 
 
@@ -311,20 +364,21 @@ def test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten() -> N
         <= 2 * 4_000 + 1_000
     )
 
-    def goes_on(number: int) -> Joined:
+    def is_forgotten(number: int) -> bool:
         turns = (Turn("user", f"question {number}"), Turn("assistant", "a"), Turn("user", "q"))
-        return lines.find(LineRequest(f"{number}+", "zoo", "key", Conversation(turns)), 1e3).joined
+        asked = LineRequest(f"{number}+", "zoo", "key", Conversation(turns))
+        return is_new(lines.find(asked, 1e3))
 
-    assert goes_on(999_999) is goes_on(999_500) is Joined.PREFIX
-    assert goes_on(998_000) is goes_on(0) is Joined.NEW
+    found = [is_forgotten(number) for number in (999_999, 999_500, 998_000, 0)]
+    assert found == [False, False, True, True]
 
 
 def test_a_prompt_that_everybody_asks_has_few_owners(desk: Desk) -> None:
     places = [desk.ask("q1") for _ in range(20)]
     for number, place in enumerate(places):
         desk.lines.ended(place, "d", answer=f"answer {number}")
-    joined = Counter(desk.ask("q1", f"answer {number}", "q2").joined for number in range(20))
-    assert joined == {Joined.PREFIX: 8, Joined.NEW: 12}
+    asked = [desk.ask("q1", f"answer {number}", "q2") for number in range(20)]
+    assert sum(map(is_new, asked)) == 12
 
 
 # What others know: other workers' lines, and nobody a prompt of its digest.
@@ -364,9 +418,7 @@ async def key_of(path: Path) -> bytes:
         await database.dispose()
 
 
-async def test_every_start_on_a_database_has_its_key_without_which_nobody_can_guess_a_prompt(
-    tmp_path: Path,
-) -> None:
+async def test_every_database_has_a_key_against_guessed_prompts(tmp_path: Path) -> None:
     first, again, other = [await key_of(tmp_path / name) for name in ("a.db", "a.db", "b.db")]
     assert first == again != other
     assert len(first) == 32

@@ -6,14 +6,10 @@ import litellm
 import pytest
 from litellm.types.llms.openai import ResponsesAPIResponse
 
-from litellm_messplus.conversations.line import Joined, LineRequest
+from litellm_messplus.conversations.line import LineRequest
 from litellm_messplus.conversations.lines import IDS, Lines
-from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt, ids_in, session_named
-from litellm_messplus.serving.surfaces.request import IncomingRequest
-from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS
-from tests.support.builders import request
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"x":1}'}}
 QUESTION = {"role": "user", "content": "Fix it."}
@@ -112,7 +108,7 @@ def test_an_answer_tells_which_of_two_conversations_goes_on(
     lines.ended(first[0], "d", answer=answer_in_next_prompt(answer)[0])
     lines.ended(first[1], "d", answer="something else")
     place = lines.find(LineRequest("next", "zoo", "key", read_conversation(following)), 0.0)
-    assert place.joined is Joined.PREFIX
+    assert place.turn == 2
     assert place.line is first[0].line
 
 
@@ -161,22 +157,3 @@ def test_a_session_is_one_that_somebody_named(
     metadata: dict[str, Any], given: dict[str, Any], expected: str | None
 ) -> None:
     assert session_named(metadata, given) == expected
-
-
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        ({"session_id": "named"}, "named"),
-        ({"session_id": "made", "litellm_session_id_generated": True}, "alice"),
-    ],
-    ids=["named", "generated"],
-)
-def test_a_generated_session_is_nobody_whose_next_request_could_label_this_one(
-    metadata: dict[str, Any], expected: str
-) -> None:
-    """LiteLLM makes one for each request: implicit labels would fall silent."""
-    incoming = IncomingRequest(
-        CHAT_COMPLETIONS, "call", metadata, [QUESTION], {"user": "alice", "metadata": metadata}
-    )
-    found = judged_request(request(), incoming)
-    assert found.user == expected

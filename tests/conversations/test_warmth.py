@@ -2,13 +2,7 @@
 
 import pytest
 
-from litellm_messplus.conversations.line import (
-    CACHE_SECONDS,
-    HOUR_SECONDS,
-    Warm,
-    shared,
-    warm_after,
-)
+from litellm_messplus.conversations.line import CACHE_SECONDS, HOUR_SECONDS, Warm, warm_after
 from litellm_messplus.costs.price import Price, Usage
 
 CHARGED = Price(3.0, 15.0, cached_discount=2.7, written_surcharge=0.75)
@@ -51,9 +45,3 @@ def test_what_is_warm_after_a_call(
 def test_after_its_time_nothing_is_warm(tokens: float, now: float, found: float) -> None:
     price = Price(1.0, cached_from=1_024)
     assert Warm(tokens, 8_000, at=10.0).tokens_at(now, price) == found
-
-
-def test_a_branch_finds_the_part_that_it_shares() -> None:
-    warm = Warm(1_000.0, 4_000, at=3.0, seconds=HOUR_SECONDS)
-    assert shared(warm, 1_000) == Warm(250.0, 1_000, 3.0, HOUR_SECONDS)
-    assert shared(warm, 4_000) is shared(warm, 5_000) is warm

@@ -13,7 +13,7 @@ import pytest
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.recording import Prompts, Recording
-from litellm_messplus.replay.run import Answers, Run, prices
+from litellm_messplus.replay.run import Run, prices
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 
@@ -32,8 +32,7 @@ class Streams(Run):
 
     def __init__(self, recording: Recording, levels: Sequence[str], seed: int) -> None:
         engine = Engine(Zoo("zoo", SETTINGS, prices(recording)), ENCODER, seed)
-        truth = recording.satisfied
-        super().__init__(engine, recording, Answers(truth, truth, np.ones_like(truth, np.bool_)))
+        super().__init__(engine, recording, recording.satisfied)
         self.levels = [engine.zoo.streams[each] for each in levels]
 
     def _serve(self, request: int) -> bool:

@@ -90,18 +90,18 @@ def test_it_is_of_the_healthy_candidates_in_their_order() -> None:
 def test_it_is_at_the_prices_as_they_are_now() -> None:
     engine = judged(build_engine(), 4 * FEWEST)
     before = frontier(engine, (LARGE,))
-    engine.price_factors = {LARGE: 2.0}
+    engine.usual_parts = {LARGE: 2.0}
     after = frontier(engine, (LARGE,))
     assert after.costs == pytest.approx([2.0 * cost for cost in before.costs])
     assert after.rates == before.rates
-    engine.price_factors = {}
+    engine.usual_parts = {}
     assert frontier(engine, (LARGE,)) == before
 
 
 def test_no_more_than_the_bound_are_kept_at_once() -> None:
     engine = judged(build_engine(), 4 * FEWEST)
     for step in range(5 * OUTLOOKS):
-        engine.price_factors = {SMALL: 1.0 + step}
+        engine.usual_parts = {SMALL: 1.0 + step}
         situation_of(engine)
         assert len(engine.expectations._outlooks) <= OUTLOOKS
 
@@ -116,5 +116,5 @@ def test_on_the_recent_prompts_it_has_their_rates_and_costs() -> None:
         assert found.rates[0] == pytest.approx(recent.satisfaction[:, place].mean(), abs=1e-5)
         assert found.costs[0] == pytest.approx(cost, rel=1e-5)
     restarted = build_engine()
-    restarted.resume(load(dump(engine.state), restarted.empty_state()), engine.as_of)
+    restarted.resume(load(dump(engine.state), restarted.empty_state()))
     assert frontier(restarted) == frontier(engine)

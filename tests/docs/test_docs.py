@@ -11,7 +11,8 @@ from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import SECTION, load_settings
 from tests.support.markdown import ROOT, Block, Document
 
-PAGES = [Document(path) for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]]
+NEXT_TO_THEM = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [Document(path) for path in [*NEXT_TO_THEM, *sorted((ROOT / "docs").rglob("*.md"))]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)

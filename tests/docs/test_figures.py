@@ -11,7 +11,6 @@ from litellm_messplus.cli.every_day import certificate
 from litellm_messplus.conversations.caches import Turn, now
 from litellm_messplus.conversations.line import CACHE_SECONDS, HOUR_SECONDS, VLLM_SECONDS
 from litellm_messplus.conversations.lines import LINES, POINTS, UNUSED_SECONDS
-from litellm_messplus.costs.price import CACHED, CACHED_FROM, HOUR, WRITTEN
 from litellm_messplus.inspecting import listing
 from litellm_messplus.labels.agreement import ENOUGH
 from litellm_messplus.labels.judge.judge import GATHER_SECONDS
@@ -20,7 +19,7 @@ from litellm_messplus.page import charts, data, sign_ins
 from litellm_messplus.page.routes import HEADERS
 from litellm_messplus.page.sign_ins import Kind
 from litellm_messplus.serving.checking import check_affinity
-from litellm_messplus.serving.deployments.prices import public_dollars
+from litellm_messplus.serving.deployments.prices import CACHED_FROM, public_dollars
 from litellm_messplus.serving.page import CONNECTIONS, SWITCH
 from litellm_messplus.serving.zoos import SHOWING_SECONDS
 from litellm_messplus.settings.labels import RUBRIC
@@ -31,7 +30,7 @@ from tests.support.markdown import ROOT, Document, Row
 DOCS = ROOT / "docs"
 SONNET = public_dollars({"litellm_params": {"model": "anthropic/claude-sonnet-4-5"}})
 assert SONNET is not None
-TURN = Turn(60_000, 0, 400, unmarked=1_000)
+TURN = Turn(60_000, 0, 400)
 SUMS_BY_HOUR = max(most for most, step in charts.STEPS if step < timedelta(days=1))
 SAID = {
     "conversations": [
@@ -41,7 +40,7 @@ SAID = {
         f"costs {now(SONNET, TURN, 58_000):.4f} USD",
         f"written, {now(SONNET, TURN, 0):.4f} USD",
         f"cache, {now(SONNET, TURN, 0, share=0.0):.3f} USD",
-        *(f"`{name}`" for name in (CACHED, WRITTEN, HOUR, CACHED_FROM)),
+        f"`{CACHED_FROM}`",
     ],
     "labels": [
         f"{CONVERSATION_CHARACTERS:,} characters",

@@ -16,9 +16,10 @@ import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from litellm_messplus.serving.metrics import Distributions, exposition, figures_of
+from litellm_messplus.serving.metrics import Distributions, exposition
 from litellm_messplus.serving.shared_counters import DISTRIBUTED
-from tests.support.builders import build_engine, exploration_call, label, request, served_call
+from litellm_messplus.status.gauges import gauges
+from tests.support.builders import exploration_call, label, request, served_call
 from tests.support.markdown import ROOT
 from tests.support.packages import program
 from tests.support.patience import PATIENT, until
@@ -86,8 +87,7 @@ class Scrapes:
         counts = {f"{DISTRIBUTED}{name}": count for name, count in self._seen.counts().items()}
         found = status(counters={"routing_failures": self.number}, rate=0.6)
         counted = {**counts, "routing_failures": float(self.number)}
-        engines = {ZOO: build_engine()}
-        return exposition(figures_of(found, engines), engines, counted)
+        return exposition(gauges(found), counted)
 
 
 @pytest.fixture(scope="module")

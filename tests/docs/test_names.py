@@ -24,7 +24,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.feedback import Feedback, Outcome
 from litellm_messplus.serving.http import build_routes, response_headers
 from litellm_messplus.serving.page import zoo_routes
-from litellm_messplus.serving.visibility import Baseline, attributes, routing_card
+from litellm_messplus.serving.visibility import attributes
 from litellm_messplus.serving.zoos import Change, build_zoo_routes
 from litellm_messplus.settings.labels import ChecksSettings
 from litellm_messplus.status.report import AlertKind
@@ -101,7 +101,6 @@ def lists() -> dict[str, tuple[Iterable[str], Iterable[str]]]:
     erased = [(table.name, name) for table, values in ERASED.items() for name in values]
     tables = column("retention", "Erasing one key or one user", "Table")
     columns = Document(DOCS / "retention.md").under("Erasing one key or one user")
-    card = routing_card(WRITTEN, WRITTEN.chosen, 1, Baseline("model", "id"))
     return {
         "alerts": (
             re.findall(r"^## ([a-z_]+)$", (DOCS / "runbook.md").read_text(), re.M),
@@ -150,11 +149,10 @@ def lists() -> dict[str, tuple[Iterable[str], Iterable[str]]]:
         ),
         "routes of the page": (column("page", "Its routes", "Route"), routes_of_the_page()),
         "panels": (column("page", "What it shows", "Panel"), titles_of_panels()),
-        "fields of the card": (codes("traces", "The routing card", "Field"), card),
         "attributes of traces": (
             [
                 f"messplus{each.removeprefix('messplus')}"
-                for each in codes("traces", "Traces", "Attribute")
+                for each in codes("traces", "Attributes", "Attribute")
             ],
             attributes(WRITTEN, WRITTEN.chosen, attempt=1),
         ),

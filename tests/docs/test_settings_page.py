@@ -13,10 +13,9 @@ from litellm_messplus.cli import options
 from litellm_messplus.serving.deployments.deployment import candidate_of
 from litellm_messplus.serving.deployments.prices import (
     energy_price,
-    measured_deployment,
     stated_dollars,
 )
-from litellm_messplus.serving.reading import NAME_KEY
+from litellm_messplus.serving.surfaces.levels import NAME_KEY
 from tests.support.markdown import ROOT, Document, code_of
 
 SETTINGS = Document(ROOT / "docs" / "settings.md")
@@ -45,7 +44,6 @@ def test_what_a_deployment_and_a_key_may_say_is_described() -> None:
     candidate_of(deployment)
     energy_price(deployment)
     stated_dollars(deployment)
-    measured_deployment(deployment)
 
     rows = [code_of(row.cells["Setting"]) or "" for row in SETTINGS.rows if "Setting" in row.cells]
     described = {key for key in rows if key.startswith(DEPLOYMENT_SETTINGS)}

@@ -12,7 +12,7 @@ from litellm_messplus.figures.interval import Interval, standing
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import RequestRecord
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
+from litellm_messplus.runtime.vocabulary import CallStatus
 from tests.support import history as made
 from tests.support.history import ALPHA, COST, LARGEST, SMALL, History
 from tests.support.markdown import ROOT, Document
@@ -20,12 +20,11 @@ from tests.support.markdown import ROOT, Document
 SQL = Document(ROOT / "docs" / "sql.md")
 QUESTIONS = {block.headings[-1]: block.code for block in SQL.blocks if block.language == "sql"}
 VIEWS = {
-    name: f"SELECT * FROM {name}"
-    for name in ("savings", "exploration_share", "open_requests", "daily_service_levels")
+    name: f"SELECT * FROM {name}" for name in ("savings", "open_requests", "daily_service_levels")
 } | {
     "gradings": "SELECT judge, SUM(gradings) AS gradings, SUM(graded) AS graded, "
     "SUM(gradings_without_cost) AS gradings_without_cost, SUM(cost) AS cost "
-    "FROM gradings_per_day GROUP BY judge"
+    "FROM grading_sums GROUP BY judge"
 }
 LEVELS = list(ALPHA)
 
@@ -123,7 +122,7 @@ def sources(recorded: History) -> Table:
     rows = [
         (level, source, len(said), sum(said.values()) / len(said))
         for level in LEVELS
-        for source in ("check:reference", "feedback", "implicit", "judge")
+        for source in ("check:complete", "feedback", "judge")
         if (said := recorded.said(source, level))
     ]
     return "service_level source labelled satisfaction", rows
@@ -147,7 +146,7 @@ def causes(recorded: History) -> Table:
     rows = []
     for key, own in keys.items():
         failed = [recorded.served(each).status for each in own].count(CallStatus.FAILURE)
-        checks = sum(each.request_id in recorded.said("check:reference") for each in own)
+        checks = sum(each.request_id in recorded.said("check:complete") for each in own)
         rows.append((key, len(own), failed, checks))
     return "key_hash requests failed checks", rows
 
@@ -170,8 +169,8 @@ def reading(recorded: History) -> Table:
     predicting, calling = made.ENCODE_SECONDS * (count - late), made.CALL_SECONDS * count
     share = predicting / (predicting + calling)
     cost = sum(recorded.served(each).cost or 0.0 for each in recorded.requests)
-    columns = "requests late predicting_ms predicting_seconds predicting_share predicting_joules"
-    means = (1000 * made.ENCODE_SECONDS, predicting, share, made.ENCODE_JOULES)
+    columns = "requests late predicting_ms predicting_seconds predicting_share"
+    means = (1000 * made.ENCODE_SECONDS, predicting, share)
     call = (1000 * made.CALL_SECONDS, cost)
     return f"{columns} call_ms call_cost", [(count, late, *means, *call)]
 
@@ -227,18 +226,10 @@ def test_the_models_share_the_served_calls(database: sqlite3.Connection, recorde
     assert sum(row["served_share"] for row in rows) == pytest.approx(1.0)
 
 
-def test_explorations_open_requests_and_failures(
-    database: sqlite3.Connection, recorded: History
-) -> None:
-    explored = answer(database, "exploration_share")
+def test_open_requests_and_failures(database: sqlite3.Connection, recorded: History) -> None:
     without = {row["request_id"] for row in answer(database, "open_requests")}
     failed = answer(database, "Which models failed, and why?")
 
-    calls = [call for call in recorded.calls if call.role is CallRole.EXPLORATION]
-    assert sum(row["explorations"] for row in explored) == 8
-    assert sum(row["exploration_cost"] for row in explored) == pytest.approx(
-        sum(call.cost or 0.0 for call in calls)
-    )
     assert without >= {
         each.request_id
         for each in recorded.requests
@@ -251,9 +242,7 @@ def test_explorations_open_requests_and_failures(
     assert all(row["an_error"] == "Timeout: no answer" for row in failed)
 
 
-def test_who_sends_feedback_and_what_counts(
-    database: sqlite3.Connection, recorded: History
-) -> None:
+def test_who_sends_feedback_that_counts(database: sqlite3.Connection, recorded: History) -> None:
     rows = answer(database, "Who sends feedback?")
     counting = [row["counting"] for row in answer(database, "What does each source of labels say?")]
 

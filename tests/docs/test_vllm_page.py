@@ -89,9 +89,7 @@ def test_every_messplus_command_has_the_options_that_it_is_given(arguments: list
     assert known[name].make_context(name, rest)
 
 
-def test_the_configuration_in_joules_is_honoured_with_the_profiles_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_joules_are_honoured_with_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place, deployment in enumerate(IN_JOULES["model_list"], start=1):
         name = deployment["litellm_params"]["model"].removeprefix(PROVIDER)
         file = deployment["model_info"]["messplus"]["energy_profile"]

@@ -4,9 +4,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.support import failures
+from tests.support.proxy import Proxy
 from tests.support.upstream import Upstream
 
 
@@ -30,3 +32,10 @@ def upstream() -> Iterator[Upstream]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("proxy")
+
+
+@pytest.fixture
+def client(proxy: Proxy) -> Iterator[httpx.Client]:
+    """A client of the module's own proxy."""
+    with proxy.client() as connected:
+        yield connected

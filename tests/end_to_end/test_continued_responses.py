@@ -56,9 +56,7 @@ def test_a_continued_response_stays_on_its_deployment_and_is_not_logged(
         assert proxy.rows("SELECT COUNT(*) AS n FROM requests") == requests
 
 
-def test_a_response_that_continues_a_continued_one_stays_too(
-    client: httpx.Client, upstream: Upstream
-) -> None:
+def test_what_continues_a_continued_one_stays(client: httpx.Client, upstream: Upstream) -> None:
     first = respond(client)
     upstream.requests.clear()
     identity = first.json()["id"]
@@ -94,9 +92,7 @@ def holding(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Ite
     running.stop()
 
 
-def test_where_conversations_are_held_a_continued_response_is_held_and_logged(
-    holding: Proxy, upstream: Upstream
-) -> None:
+def test_a_continued_response_is_held_and_logged(holding: Proxy, upstream: Upstream) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}")
     with holding.client() as client:
         for _ in range(4):

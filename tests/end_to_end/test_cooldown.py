@@ -26,12 +26,6 @@ def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     running.stop()
 
 
-@pytest.fixture
-def client(proxy: Proxy) -> Iterator[httpx.Client]:
-    with proxy.client() as connected:
-        yield connected
-
-
 @pytest.mark.counts("exploration_failures")
 def test_a_refused_request_is_logged_and_takes_feedback(
     client: httpx.Client, proxy: Proxy, upstream: Upstream

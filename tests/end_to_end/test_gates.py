@@ -8,10 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from litellm_messplus.cli.main import app
-from tests.support.proxy import Proxy, ask, deployment, zoo_config
+from tests.support.proxy import Proxy, deployment, zoo_config
 from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
@@ -109,35 +107,3 @@ def _list(row: dict[str, Any]) -> list[str]:
     """SQLite keeps JSON as text."""
     found = row["eligible"]
     return list(json.loads(found) if isinstance(found, str) else found or [])
-
-
-def test_an_explanation_names_who_could_take_it(client: httpx.Client, proxy: Proxy) -> None:
-    answer = client.post(CHAT, json=body_of(CHAT, image=True, tool=False))
-    given = answer.headers["x-messplus-request-id"]
-    there = ("--url", proxy.url, "--key", proxy.master_key)
-    result = CliRunner().invoke(app, ["explain", given, *there], env={"COLUMNS": "200"})
-
-    told = client.get(f"/messplus/requests/{given}").json()
-    assert told["eligible"] == ["openai/eyes", "openai/all"]
-    assert told["gated_by"] == ["images"]
-    assert told["largest"] == "openai/all"
-    assert "only openai/eyes, openai/all could take it; the others came last" in result.output
-
-
-def test_what_a_model_refuses_three_times_it_gets_no_more(
-    client: httpx.Client, proxy: Proxy, upstream: Upstream
-) -> None:
-    def refusing(model: str, body: dict[str, Any]) -> Reply:
-        return Reply(status=400 if model == "cheap" and body.get("tools") else 200)
-
-    upstream.script = refusing
-    for number in range(30):
-        ask(client, f"add {number}", model="unheard-of", tools=[TOOL[CHAT]])
-    called = [body["model"] for body in upstream.requests]
-
-    refused = [place for place, model in enumerate(called) if model == "cheap"]
-    assert 3 <= len(refused) <= 5  # explorations under way at the third are not called back
-    assert called[-10:] == ["good"] * 10
-    assert client.get("/messplus/health").json()["capabilities_refused"] == 1
-    assert "write `model_info: {supports_function_calling: false}`" in proxy.log
-    assert ask(client, "plain", model="unheard-of").status_code == 200

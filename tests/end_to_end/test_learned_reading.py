@@ -1,7 +1,6 @@
 """The engine learns from users' verdicts what bad answers look like, and replaces those alone: its
 own reading, on a real proxy. How long replaced requests take is printed (`pytest -s`)."""
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -85,7 +84,7 @@ def use(client: httpx.Client, number: int) -> Served:
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
     upstream.script = says
     zoo = {"alpha": ALPHA, "second_answer": "auto"}
-    config = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
+    config = zoo_config(upstream.url, folder, zoo=zoo)
     config["model_list"] = [
         deployment("zoo", name, upstream.url, price) for name, price in PRICES.items()
     ]
@@ -105,9 +104,7 @@ def replaced(served: list[Served]) -> list[Served]:
     return [each for each in served if each.first is not None]
 
 
-def test_the_answers_that_are_replaced_are_the_bad_ones(
-    served: list[Served], replaced: list[Served]
-) -> None:
+def test_what_is_replaced_are_bad_answers(served: list[Served], replaced: list[Served]) -> None:
     assert len(replaced) > REQUESTS / 10
     assert {(each.first, each.model, each.text) for each in replaced} == {("small", "large", FULL)}
     refused = [each for each in replaced if IS_REFUSED[each.number]]
@@ -131,15 +128,13 @@ def test_each_is_logged_with_both_calls(proxy: Proxy, replaced: list[Served]) ->
 
 def test_explain_says_why(proxy: Proxy, replaced: list[Served]) -> None:
     there = ["--url", proxy.url, "--key", proxy.master_key]
-    told = CliRunner().invoke(app, ["explain", replaced[-1].request_id, *there]).stdout
+    told = CliRunner().invoke(app, ["requests", replaced[-1].request_id, *there]).stdout
     told = " ".join(told.split())
     assert "The answer of openai/small says" in told
     assert "openai/large answered instead." in told
 
 
-def test_a_replaced_request_takes_the_time_of_two_calls(
-    served: list[Served], replaced: list[Served]
-) -> None:
+def test_a_replaced_one_takes_two_calls_time(served: list[Served], replaced: list[Served]) -> None:
     kept = [each for each in served if each.first is None]
     for name, some in (("kept", kept), ("replaced", replaced)):
         median, late = np.quantile([each.seconds for each in some], (0.5, 0.95))
@@ -147,14 +142,3 @@ def test_a_replaced_request_takes_the_time_of_two_calls(
         print(f"{name}: {share:.0%} of requests, median {median:.2f} s, p95 {late:.2f} s")
     assert all(each.seconds >= SECONDS[each.model] for each in kept)
     assert all(each.seconds >= sum(SECONDS.values()) for each in replaced)
-
-
-def test_every_decision_comes_out_again(proxy: Proxy, served: list[Served]) -> None:
-    """Last, since the proxy is stopped."""
-    proxy.stop()
-    arguments = ["verify", "--config", str(proxy.folder / "config.yaml"), "--json"]
-    report = json.loads(CliRunner().invoke(app, arguments).stdout)
-
-    assert report["is_sound"], report["findings"]
-    told = [each["told"] for each in report["findings"] if each["check"] == "decisions"]
-    assert told == [f"{REQUESTS} decisions computed again, all the same"]

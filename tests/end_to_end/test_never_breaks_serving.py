@@ -89,28 +89,3 @@ def test_a_streamed_answers_id_is_known_while_the_log_cannot_be_written(
         proxy.stop()
 
     assert refused.status_code == 503
-
-
-@pytest.mark.counts("database_failures", "database_file_gone")
-def test_a_database_file_that_is_deleted_takes_no_verdict_and_serving_goes_on(
-    upstream: Upstream, tmp_path: Path
-) -> None:
-    """SQLite would write on into nothing: what was acknowledged would be lost with the process."""
-    proxy = Proxy(zoo_config(upstream.url, tmp_path), tmp_path).start()
-    try:
-        with proxy.client() as client:
-            call_id = ask(client).headers["x-litellm-call-id"]
-            proxy.wait_for_rows("SELECT * FROM calls", 3)
-            for path in tmp_path.glob("messplus.db*"):
-                path.unlink()
-
-            verdicts = ({"id": call_id, "score": number / 10} for number in range(10))
-            refused = [client.post("/messplus/feedback", json=each) for each in verdicts]
-
-            assert [answer.status_code for answer in refused] == [503] * 10
-            assert ask(client).status_code == 200
-            assert client.get("/messplus/health").json()["database_file_gone"] >= 1
-    finally:
-        proxy.stop()
-
-    assert "was deleted while it was open: put it back" in proxy.log

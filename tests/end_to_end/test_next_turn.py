@@ -1,4 +1,4 @@
-"""The next request tells of the answer before it: in words of its own, or by what it asks."""
+"""The next request brings feedback on the answer before it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +15,12 @@ from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
 
-QUESTION, AGAIN = "What is the capital of France?", "what is the capital of France?!"
-IMPLICIT = "SELECT * FROM labels WHERE kind = 'implicit' AND request_id = ?"
 FEEDBACK = "SELECT * FROM labels WHERE kind = 'feedback' AND request_id = ?"
 
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path) -> Iterator[Proxy]:
-    zoo = {"alpha": 0.7, "labels": {"implicit": {"within_seconds": 60}}}
-    config = zoo_config(upstream.url, folder, zoo=zoo)
+    config = zoo_config(upstream.url, folder)
     (folder / "keys.py").write_text(CUSTOM_AUTH)
     config["general_settings"]["custom_auth"] = "keys.authenticate"
     running = Proxy(config, folder).start()
@@ -40,58 +37,6 @@ def alice(proxy: Proxy) -> Iterator[httpx.Client]:
 def request_of(answer: httpx.Response) -> str:
     assert answer.status_code == 200, answer.text
     return answer.headers["x-messplus-request-id"]
-
-
-def converse(client: httpx.Client, *texts: str, **body: Any) -> str:
-    """One chat completion of a whole conversation, user and assistant in turn."""
-    roles = ("user", "assistant")
-    messages = [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)]
-    answer = client.post(
-        "/v1/chat/completions", json={"model": "zoo", "messages": messages, **body}
-    )
-    return request_of(answer)
-
-
-def ended(proxy: Proxy, request_id: str) -> None:
-    proxy.wait_for_rows("SELECT * FROM calls WHERE call_id = ?", 1, f"{request_id}.0")
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_asking_again_is_a_weak_bad_label(proxy: Proxy, alice: httpx.Client, stream: bool) -> None:
-    question = f"{QUESTION} ({stream})"
-    first = converse(alice, question, stream=stream)
-    ended(proxy, first)
-    converse(alice, question, "fine", f"{question}!", stream=stream)
-
-    (label,) = proxy.wait_for_rows(IMPLICIT, 1, first)
-
-    assert (label["call_id"], label["value"], label["weight"]) == (f"{first}.0", 0.0, 0.3)
-    assert label["comment"] == "asked again"
-
-
-def test_going_on_is_a_weak_good_label(proxy: Proxy, alice: httpx.Client) -> None:
-    first = converse(alice, "Who wrote Faust?")
-    ended(proxy, first)
-    converse(alice, "Who wrote Faust?", "fine", "In which year was it finished?")
-
-    (label,) = proxy.wait_for_rows(IMPLICIT, 1, first)
-
-    assert (label["value"], label["weight"], label["comment"]) == (1.0, 0.3, "went on")
-
-
-def test_what_the_user_says_counts_before_what_was_read_from_behaviour(
-    proxy: Proxy, alice: httpx.Client
-) -> None:
-    first = converse(alice, "How high is Mont Blanc?")
-    ended(proxy, first)
-    converse(alice, "How high is Mont Blanc?", "fine", "How high is Mont Blanc??")
-    proxy.wait_for_rows(IMPLICIT, 1, first)
-
-    alice.post("/messplus/feedback", json={"id": first, "satisfied": True}).raise_for_status()
-
-    outcome = alice.get(f"/messplus/requests/{first}").json()["outcome"]
-    assert (outcome["satisfaction"], outcome["satisfaction_kind"]) == (1.0, "feedback")
-    assert len(proxy.rows(IMPLICIT, first)) == 1
 
 
 def test_feedback_comes_with_the_next_request(proxy: Proxy) -> None:

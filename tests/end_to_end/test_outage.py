@@ -7,8 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.runtime.vocabulary import FAILED, SERVING
-from litellm_messplus.state.account import REPAID
+from litellm_messplus.runtime.vocabulary import SERVING
 from tests.support.patience import until
 from tests.support.proxy import Proxy, ask, zoo_config
 from tests.support.upstream import Reply, Upstream
@@ -16,10 +15,12 @@ from tests.support.upstream import Reply, Upstream
 pytestmark = pytest.mark.end_to_end
 
 ALPHA = 0.7
-ZOO = {"alpha": ALPHA, "labels": {"checks": {"complete": True, "reference": True}}}
-ZOOS = ("zoo", "strict")
+ZOO = {
+    "alpha": ALPHA,
+    "labels": {"checks": {"complete": True, "callables": {"fine": "own_checks:fine"}}},
+}
 BEFORE, ANSWERED, FAILED_REQUESTS, AFTER = 40, 10, 110, 30
-REFERENCE = {"messplus_reference": {"match": "exact", "value": "fine"}}
+OWN = "def fine(call):\n    return call.answer.text == 'fine' if call.answer else None\n"
 
 
 class Scripted:
@@ -46,106 +47,77 @@ def script(upstream: Upstream) -> Scripted:
 
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, folder: Path, script: Scripted) -> Iterator[Proxy]:
-    """One zoo that leaves failures apart, and one that counts them."""
     config = zoo_config(upstream.url, folder, zoo=ZOO)
-    config["model_list"] += [{**each, "model_name": "strict"} for each in config["model_list"]]
-    config["messplus"]["zoos"]["strict"] = {**ZOO, "failures": "count"}
+    (folder / "own_checks.py").write_text(OWN)
     config["router_settings"] = {"num_retries": 0, "cooldown_time": 1}
     running = Proxy(config, folder).start()
     yield running
     running.stop()
 
 
-@pytest.fixture
-def client(proxy: Proxy) -> Iterator[httpx.Client]:
-    with proxy.client() as connected:
-        yield connected
+def served(client: httpx.Client, count: int) -> set[int]:
+    """The status codes of so many requests."""
+    return {ask(client, f"question {number}").status_code for number in range(count)}
 
 
-def served(client: httpx.Client, zoo: str, count: int) -> list[httpx.Response]:
-    return [
-        ask(client, f"question {number}", model=zoo, litellm_metadata=REFERENCE)
-        for number in range(count)
-    ]
+def queue(client: httpx.Client) -> float:
+    (level,) = client.get("/messplus/status").raise_for_status().json()["levels"]
+    return float(level["queue"])
 
 
-def queue(client: httpx.Client, zoo: str) -> float:
-    levels = client.get("/messplus/status").raise_for_status().json()["levels"]
-    return next(float(each["queue"]) for each in levels if each["zoo"] == zoo)
-
-
-def alerts(client: httpx.Client) -> dict[str, str]:
-    """Of the kind `failing`, by zoo."""
+def alerts(client: httpx.Client) -> list[str]:
+    """Of the kind `failing`."""
     found = client.get("/messplus/status").raise_for_status().json()["alerts"]
-    return {each["zoo"]: each["message"] for each in found if each["kind"] == "failing"}
+    return [each["message"] for each in found if each["kind"] == "failing"]
 
 
-def settle(client: httpx.Client, proxy: Proxy, zoo: str, requests: int) -> None:
-    """Wait until so many requests are in the log with their ends, each with the label it gets, and
+def settle(client: httpx.Client, proxy: Proxy, requests: int) -> None:
+    """Wait until so many requests are in the log with their ends, each answer with its label, and
     the queue has them: what the log has, the proxy may yet have to fold in."""
-    until(lambda: is_settled(proxy, zoo, requests))
-    (newest,) = proxy.rows(
-        "SELECT request_id FROM requests WHERE zoo = ? ORDER BY position DESC LIMIT 1", zoo
-    )
+    until(lambda: is_settled(proxy, requests))
+    (newest,) = proxy.rows("SELECT request_id FROM requests ORDER BY position DESC LIMIT 1")
     # A request is shown once all that was handed over for the log is written and folded in.
     client.get(f"/messplus/requests/{newest['request_id']}").raise_for_status()
 
 
-def is_settled(proxy: Proxy, zoo: str, requests: int) -> bool:
-    """Whether each answer has the label of its reference, and each failure that counts its own.
-
-    The check for completeness speaks first: the reference is compared in a process of its own.
-    """
+def is_settled(proxy: Proxy, requests: int) -> bool:
+    """Whether each answer has the label of the check of one's own."""
     (found,) = proxy.rows(
-        "SELECT COUNT(*) AS ended, COALESCE(SUM(c.status = 'failure'), 0) AS failed, "
+        "SELECT COUNT(*) AS ended, COALESCE(SUM(c.status = 'success'), 0) AS answered, "
         "COUNT(l.call_id) AS labelled FROM requests r "
         "JOIN calls c ON c.call_id = r.request_id || '.0' "
-        "LEFT JOIN (SELECT DISTINCT call_id FROM labels WHERE source IN (?, ?)) l "
-        "ON l.call_id = c.call_id WHERE r.zoo = ?",
-        "check:reference",
-        FAILED,
-        zoo,
+        "LEFT JOIN labels l ON l.call_id = c.call_id AND l.source = 'check:fine'"
     )
-    without = found["failed"] if zoo == "zoo" else 0
-    return bool(found["ended"] >= requests and found["labelled"] >= found["ended"] - without)
+    return bool(found["ended"] >= requests and found["labelled"] >= found["answered"])
 
 
 @pytest.mark.counts("exploration_failures")
 def test_an_outage_is_told_of_and_leaves_nothing_to_pay(
     client: httpx.Client, proxy: Proxy, script: Scripted
 ) -> None:
-    owed = {}
-    for zoo in ZOOS:
-        assert {each.status_code for each in served(client, zoo, BEFORE)} == {200}
-        settle(client, proxy, zoo, BEFORE)
-        owed[zoo] = queue(client, zoo)
-    assert alerts(client) == {}
+    assert served(client, BEFORE) == {200}
+    settle(client, proxy, BEFORE)
+    owed = queue(client)
+    assert alerts(client) == []
 
-    for zoo in ZOOS:
-        assert {each.status_code for each in served(client, zoo, ANSWERED)} == {200}
+    assert served(client, ANSWERED) == {200}
     script.is_down = True
-    for zoo in ZOOS:
-        assert 200 not in {each.status_code for each in served(client, zoo, FAILED_REQUESTS)}
-    for zoo in ZOOS:
-        settle(client, proxy, zoo, BEFORE + ANSWERED + FAILED_REQUESTS)
-        rows = proxy.rows(
-            "SELECT c.failure, l.source FROM calls c "
-            "JOIN requests r ON r.request_id = c.request_id "
-            "LEFT JOIN labels l ON l.call_id = c.call_id "
-            "WHERE r.zoo = ? AND c.role = 'served' AND c.status = 'failure'",
-            zoo,
-        )
-        assert len(rows) == FAILED_REQUESTS
-        assert {row["failure"] for row in rows} <= set(SERVING)
-        assert {row["source"] for row in rows} == ({None} if zoo == "zoo" else {FAILED})
-    assert set(alerts(client)) == set(ZOOS)
-    assert alerts(client)["zoo"].startswith(f"{FAILED_REQUESTS} of the ")
+    assert 200 not in served(client, FAILED_REQUESTS)
+    settle(client, proxy, BEFORE + ANSWERED + FAILED_REQUESTS)
+    rows = proxy.rows(
+        "SELECT c.failure, l.source FROM calls c LEFT JOIN labels l ON l.call_id = c.call_id "
+        "WHERE c.role = 'served' AND c.status = 'failure'"
+    )
+    assert len(rows) == FAILED_REQUESTS
+    assert {row["failure"] for row in rows} <= set(SERVING)
+    assert {row["source"] for row in rows} == {None}
+    alert, *of_endpoints = alerts(client)
+    assert alert.startswith(f"{FAILED_REQUESTS} of the ")
+    assert all(" fails: its endpoint " in each for each in of_endpoints)
 
-    # Ten answers that all miss are owed 7 at most; and the failures that count what the bound says.
-    missed = ANSWERED * ALPHA
-    assert queue(client, "zoo") <= owed["zoo"] + missed
-    assert queue(client, "strict") <= owed["strict"] + missed + REPAID * (1.0 - ALPHA) + 1.0
+    # Ten answers that all miss are owed 7 at most.
+    assert queue(client) <= owed + ANSWERED * ALPHA
 
     script.is_down = False
     until(lambda: ask(client).status_code == 200)
-    assert {each.status_code for each in served(client, "zoo", AFTER)} == {200}
+    assert served(client, AFTER) == {200}

@@ -33,11 +33,6 @@ def the_largests(answers: Mapping[str, str]) -> str:
     return max(answers, key=lambda name: answers[name] == SAYS["huge"])
 
 
-def the_first(answers: Mapping[str, str]) -> str:
-    """A judge that reads nothing."""
-    return "answer_1"
-
-
 def serve(upstream: Upstream, better: Any) -> None:
     def script(model: str, body: dict[str, Any]) -> Reply:
         if model == JUDGE:
@@ -50,7 +45,7 @@ def serve(upstream: Upstream, better: Any) -> None:
 
 def config(upstream: Upstream, folder: Path, bought: Any) -> Config:
     zoo = {"alpha": 0.6, **bought}
-    made = zoo_config(upstream.url, folder, zoo=zoo, flush_seconds=0.05)
+    made = zoo_config(upstream.url, folder, zoo=zoo)
     made["model_list"].append(deployment(JUDGE, JUDGE, upstream.url, JUDGE_PRICE))
     return made
 
@@ -125,47 +120,6 @@ def test_different_answers_are_compared_blind_and_in_both_orders(
     assert all(row["cost"] > 0.0 for row in unseen)
 
 
-def test_a_judge_that_prefers_the_first_answer_stops_counting_and_says_so(
-    upstream: Upstream, tmp_path: Path
-) -> None:
-    serve(upstream, the_first)
-    with running(config(upstream, tmp_path, PARITY), tmp_path) as proxy, proxy.client() as client:
-        asked_of(client, [f"sum {number}" for number in range(14)])
-        proxy.wait_for_rows("SELECT * FROM gradings", 28)
-        proxy.stop()
-        proxy.start()  # which knows it from the log
-        with proxy.client() as client:
-            (last,) = asked_of(client, ["sum once more"])
-            labels = proxy.wait_for_rows(f"{LABELS} WHERE labels.request_id = ?", 2, last)
-            (status,) = client.get("/messplus/status").json()["judges"]
-
-    assert {label["weight"] for label in labels} == {0.0}
-    assert proxy.log.count("stop counting: it prefers the answer shown first") == 2
-    assert status["counts"] is False
-    assert "shown first" in status["note"]
-
-
-@pytest.mark.parametrize(
-    "bought",
-    [
-        {"buy_labels": {"judge": JUDGE, "budget_per_day": 0}},
-        {"buy_labels": {"judge": JUDGE, "budget_per_day": 0}, "label_rate": 1.0},
-    ],
-)
-def test_a_budget_of_zero_makes_no_calls_and_is_said_at_the_start(
-    upstream: Upstream, tmp_path: Path, bought: Any
-) -> None:
-    serve(upstream, the_largests)
-    with running(config(upstream, tmp_path, bought), tmp_path) as proxy, proxy.client() as client:
-        asked = asked_of(client, [f"sum {number}" for number in range(12)])
-        calls = proxy.wait_for_rows("SELECT * FROM calls", len(asked))
-
-    assert "no labels are bought, for budget_per_day is 0" in proxy.log
-    assert judged(upstream) == []
-    assert {call["role"] for call in calls} == {"served"}
-    assert proxy.rows("SELECT * FROM requests WHERE label_probability IS NOT NULL") == []
-
-
 BUDGET = 24.0 * (15 * 1e-4 + 2 * 15 * JUDGE_PRICE)
 """As much as the labels of 24 requests cost: an answer of the largest's, and two gradings."""
 
@@ -204,39 +158,3 @@ def test_the_days_budget_holds_over_a_restart(upstream: Upstream, tmp_path: Path
 
     assert 0.0 < before <= BUDGET
     assert before <= spent(proxy) <= BUDGET
-
-
-LOOKING = """
-from litellm.integrations.custom_logger import CustomLogger
-from litellm.proxy import proxy_server
-
-
-@proxy_server.app.post("/look")
-async def look():
-    from litellm_messplus.plugin import instance as plugin
-
-    await plugin.parts._buyers.look()
-
-
-instance = CustomLogger()
-"""
-"""A callback by which a worker looks at what all spent when it is asked to."""
-
-
-def test_two_workers_share_one_budget(upstream: Upstream, tmp_path: Path) -> None:
-    """Both are asked at once: neither sees what the other spends before it looks at the log."""
-    serve(upstream, the_largests)
-    made = within_budget(upstream, tmp_path)
-    made["litellm_settings"]["callbacks"].append("looking.instance")
-    (tmp_path / "looking.py").write_text(LOOKING)
-    with running(made, tmp_path) as one, running(made, tmp_path) as other:
-        one.wait_for_rows("SELECT * FROM worker_counters", 3)  # and the row of those that are gone
-        with one.client() as of_one, other.client() as of_other:
-            for client in (of_one, of_other):  # now both know of each other
-                client.post("/look").raise_for_status()
-            for number in range(120):
-                asked_of(of_one, [f"of one {number}"])
-                asked_of(of_other, [f"of the other {number}"])
-            one.wait_for_rows("SELECT * FROM labels WHERE source = 'parity'", 1)
-
-    assert 0.0 < spent(one) <= BUDGET

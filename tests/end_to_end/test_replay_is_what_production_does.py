@@ -10,9 +10,8 @@ import pytest
 
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
 from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.replay.plan import Stress
 from litellm_messplus.replay.recording import Prompts, Recording
-from litellm_messplus.replay.run import ZOO, Run, answers, build_engine
+from litellm_messplus.replay.run import ZOO, Run, build_engine
 from litellm_messplus.replay.summary import Outcome
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.patience import until
@@ -53,8 +52,8 @@ def recording() -> Recording:
 
 def replayed(recording: Recording, zoo: Config) -> Outcome:
     settings = ZooSettings.model_validate(zoo)
-    said = answers(recording.satisfied, MODELS, Stress(), np.random.default_rng(0))
-    return Run(build_engine(recording, settings, HashedNgrams(), SEED), recording, said).go()
+    engine = build_engine(recording, settings, HashedNgrams(), SEED)
+    return Run(engine, recording, recording.satisfied).go()
 
 
 @pytest.fixture(params=[{"alpha": 0.7}, {"alpha": 0.7, "policy": "paper", "V": 0.02, "c": 0.5}])

@@ -25,7 +25,6 @@ from tests.support.upstream import Reply, Upstream
 
 pytestmark = pytest.mark.end_to_end
 
-WORKERS = ("--num_workers", "2", "--timeout_worker_healthcheck", "60")
 ZOOS: list[dict[str, Any]] = [{**PAPER, "c": 0.6}, {"alpha": 0.7}]
 
 
@@ -112,7 +111,7 @@ def shown_position(proxy: Proxy, request_id: str) -> int:
 
 def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
     upstream.script = lambda model, body: Reply(text=f"from {model}", delay_seconds=0.3)
-    config = zoo_config(upstream.url, tmp_path, zoo={**PAPER, "c": 10.0}, flush_seconds=30.0)
+    config = zoo_config(upstream.url, tmp_path, zoo={**PAPER, "c": 10.0})
     proxy = Proxy(config, tmp_path).start()
     with proxy.client() as client:
         answers = [ask(client, f"request {number}") for number in range(5)]
@@ -132,19 +131,3 @@ def test_sigterm_flushes_everything(upstream: Upstream, tmp_path: Path) -> None:
     arrays = folded.policy.arrays()
     found = saved.policy.arrays().items()
     assert all(np.array_equal(a, arrays[name], equal_nan=True) for name, a in found)
-
-
-def test_two_workers_share_one_state(upstream: Upstream, tmp_path: Path) -> None:
-    upstream.script = lambda model, body: Reply(text=f"from {model}")
-    config = zoo_config(upstream.url, tmp_path, zoo={**PAPER, "c": 0.0})
-    proxy = Proxy(config, tmp_path, arguments=WORKERS).start()
-    try:
-        traffic = Traffic([proxy])
-        until(lambda: len(traffic.acknowledged) > 40, lambda: proxy.log[-3000:])
-        traffic.end()
-    finally:
-        proxy.stop()
-
-    assert_every_acknowledged_label_is_there(proxy, traffic)
-    numbers = [row["t"] for row in proxy.rows("SELECT t FROM requests ORDER BY position")]
-    assert numbers == list(range(1, len(numbers) + 1))

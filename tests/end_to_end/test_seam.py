@@ -58,9 +58,7 @@ def test_replicas_of_the_chosen_model_share_the_load(
     assert replica.requests
 
 
-def test_a_tag_still_decides_which_deployments_are_allowed(
-    client: httpx.Client, upstream: Upstream
-) -> None:
+def test_a_tag_still_decides_what_is_allowed(client: httpx.Client, upstream: Upstream) -> None:
     answer = ask(client, metadata={"tags": ["paid"]})
 
     assert answer.headers["x-messplus-model"] == "openai/middle"

@@ -14,39 +14,18 @@ from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.builders import traffic
 from tests.support.patience import PATIENT, until
-from tests.support.proxy import Config, Proxy, ask, deployment, zoo_config
+from tests.support.proxy import Config, Proxy, ask, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
-
-
-def alpha(config: Config, folder: Path) -> None:
-    config["messplus"]["zoos"]["zoo"] = {"alpha": 1.5}
 
 
 def unknown_key(config: Config, folder: Path) -> None:
     config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "aplha": 0.7}
 
 
-def unread_setting(config: Config, folder: Path) -> None:
-    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "policy": "adaptive", "V": 1.0}
-
-
 def no_deployment(config: Config, folder: Path) -> None:
     config["messplus"]["zoos"]["llamas"] = {"alpha": 0.7}
-
-
-def one_candidate(config: Config, folder: Path) -> None:
-    replica = deployment("zoo", "tiny", "http://127.0.0.1:9/v1", 1e-6)
-    config["model_list"] = [config["model_list"][0], replica]
-
-
-def no_price(config: Config, folder: Path) -> None:
-    config["model_list"][1]["model_info"] = {}
-
-
-def joules_without_energy(config: Config, folder: Path) -> None:
-    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "cost_unit": "joule"}
 
 
 def no_such_folder(config: Config, folder: Path) -> None:
@@ -59,15 +38,6 @@ def newer_database(config: Config, folder: Path) -> None:
     connection.execute("INSERT INTO alembic_version VALUES ('9999')")
     connection.commit()
     connection.close()
-
-
-def no_such_check(config: Config, folder: Path) -> None:
-    checks = {"callables": {"own": {"callable": "no_such_module:check"}}}
-    config["messplus"]["zoos"]["zoo"] = {"alpha": 0.7, "labels": {"checks": checks}}
-
-
-def in_memory(config: Config, folder: Path) -> None:
-    config["messplus"]["database"] = "sqlite+aiosqlite:///:memory:"
 
 
 def migrated(folder: Path) -> Path:
@@ -99,8 +69,22 @@ def corrupt_pages(config: Config, folder: Path) -> None:
         file.write(b"\xff" * (path.stat().st_size - 4096 * 60))
 
 
-def no_section(config: Config, folder: Path) -> None:
-    del config["messplus"]
+def unset_variable(config: Config, folder: Path) -> None:
+    config["messplus"]["seed"] = "os.environ/NOWHERE"
+
+
+BUG = """
+from litellm_messplus.serving import startup
+
+startup.Parts = lambda *arguments, **named: {}["a\\nkey"]
+
+from litellm_messplus.plugin import instance
+"""
+
+
+def bug(config: Config, folder: Path) -> None:
+    (folder / "bug.py").write_text(BUG)
+    config["litellm_settings"]["callbacks"] = ["bug.instance"]
 
 
 def misplaced_section(config: Config, folder: Path) -> None:
@@ -110,30 +94,14 @@ def misplaced_section(config: Config, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "key", "given", "allowed"),
     [
-        (alpha, "messplus.zoos.zoo.alpha", "1.5", "greater than 0 and less than 1"),
         (unknown_key, "messplus.zoos.zoo.aplha", "0.7", "did you mean `alpha`?"),
-        (unread_setting, "messplus.zoos.zoo", "adaptive", "without V, which only `policy: paper`"),
         (no_deployment, "messplus.zoos.llamas", "llamas", "(there: zoo)"),
-        (one_candidate, "messplus.zoos.zoo", "openai/tiny", "at least two different models"),
-        (no_price, "model_list, zoo (openai/middle)", "no price", "`input_cost_per_token`"),
-        (
-            joules_without_energy,
-            "model_list, zoo",
-            "a price in USD alone",
-            "`joules_per_prompt_token`",
-        ),
-        (no_such_folder, "messplus.database", "missing", "unable to open database file"),
+        (no_such_folder, "messplus.database", "missing", "a file in a folder that is there"),
         (newer_database, "messplus.database", "messplus.db", "revision 9999 is not known"),
-        (
-            no_such_check,
-            "messplus.zoos.zoo.labels.checks.callables.own.callable",
-            "no_such_module:check",
-            "No module named 'no_such_module'",
-        ),
-        (in_memory, "messplus.database", ":memory:", "a file"),
         (no_log_head, "messplus.database", "messplus.db", "log_head is empty"),
         (corrupt_pages, "messplus.database", "messplus.db", "restore it from a backup"),
-        (no_section, "messplus", "None", "a section with `zoos:` in it"),
+        (unset_variable, "messplus.seed", "os.environ/NOWHERE", "a variable that is set"),
+        (bug, "bug.py:4: ", "key", "without it"),
         (
             misplaced_section,
             "litellm_settings.messplus",
@@ -156,11 +124,13 @@ def test_bad_configuration_stops_the_start(
     status = proxy.launch().wait(PATIENT)
 
     assert status != 0
-    _, message = proxy.log.split("messplus: the configuration cannot be honoured.")
+    _, _, message = proxy.log.partition("messplus: the plugin cannot start: ")
+    assert message.strip().count("\n") == 0
+    assert "taken out of `litellm_settings.callbacks`" in message
     assert key in message
     assert given in message
     assert allowed in message
-    assert "Traceback" not in message
+    assert "Traceback" not in proxy.log
 
 
 CHANGED_LITELLM = """
@@ -187,8 +157,8 @@ def test_a_litellm_that_does_not_fit_stops_the_start_with_one_line(tmp_path: Pat
     status = proxy.launch().wait(PATIENT)
 
     assert status != 0
-    _, message = proxy.log.split("messplus: this LiteLLM cannot be used.")
-    (line,) = message.split("\n  ")[1].strip().splitlines()
+    _, _, message = proxy.log.partition("messplus: the plugin cannot start: ")
+    (line,) = message.strip().splitlines()
     assert "in which get_deployments_for_tag is another" in line
     assert "'one_more'" in line
     assert f"allowed: {OLDEST} to {NEWEST}" in line
@@ -228,6 +198,7 @@ def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
 
     assert any("database_awaited" in alert["message"] for alert in alerts)
     assert "starting without the database" in proxy.log
+    assert "messplus:INFO: litellm-messplus" in proxy.log
     assert proxy.rows("SELECT COUNT(*) AS n FROM requests")[0]["n"] >= 202
 
 

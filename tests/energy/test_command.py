@@ -106,9 +106,7 @@ def test_absurd_readings_are_dropped_and_counted(endpoint: Upstream, tmp_path: P
     assert "less energy than idle: 4" in result.output
 
 
-def test_a_meter_that_measures_nothing_stops_before_any_request(
-    endpoint: Upstream, tmp_path: Path
-) -> None:
+def test_a_dead_meter_stops_before_any_request(endpoint: Upstream, tmp_path: Path) -> None:
     endpoint.requests.clear()
 
     assert "gpu 0 counted 0 J" in refusal(profile(endpoint, tmp_path / "profile.yaml", "DEAD"))

@@ -118,9 +118,7 @@ async def test_a_refusal_is_shown_with_what_to_check_and_who_is_not_there_is_nam
         ({"idle_windows": 2}, "--idle-windows: given 2"),
     ],
 )
-def test_a_grid_that_cannot_be_fitted_is_refused_by_its_option(
-    changed: dict[str, Any], message: str
-) -> None:
+def test_a_grid_without_a_fit_is_refused_by_option(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Grid(**changed)
 

@@ -91,9 +91,7 @@ COSTS = (0.05, 0.5, 2.0)
     ],
     ids=["too few windows", "of one length", "no completion tokens are counted"],
 )
-def test_windows_that_do_not_distinguish_the_costs_are_refused(
-    samples: list[Sample], words: str
-) -> None:
+def test_windows_that_tell_no_costs_are_refused(samples: list[Sample], words: str) -> None:
     with pytest.raises(FitError, match=words):
         fit(samples)
 
@@ -176,9 +174,7 @@ def test_idle_power_is_the_mean_and_its_noise_the_spread_of_windows_that_are_not
 @pytest.mark.parametrize(
     ("joules", "named"), [({}, "no sensor"), ({"gpu 0": 0.0}, "gpu 0"), ({"a": 1.0, "b": 0.0}, "b")]
 )
-def test_a_sensor_that_counts_nothing_is_not_zero_joules(
-    joules: dict[str, float], named: str
-) -> None:
+def test_a_silent_sensor_is_not_zero_joules(joules: dict[str, float], named: str) -> None:
     with pytest.raises(NotMeasuredError, match=f"^{named} counted 0 J in 5 s, which is not"):
         reading(5.0, joules)
 

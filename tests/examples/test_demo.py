@@ -93,9 +93,7 @@ def is_live(url: str) -> bool:
         return False
 
 
-def test_the_start_first_says_what_it_does_and_passes_on_what_its_programs_print(
-    served: Served,
-) -> None:
+def test_the_start_says_what_it_does_and_passes_prints_on(served: Served) -> None:
     until(lambda: f"page        {served.url}/messplus/ui" in served.log.read_text())
     first, *rest = served.log.read_text().splitlines()
 
@@ -152,9 +150,7 @@ def test_a_crowd_says_little(served: Served) -> None:
     assert found["satisfaction_low"] < found["satisfaction_reported"] < found["satisfaction_high"]
 
 
-def test_every_model_asked_aside_tells_what_the_best_choice_would_have_cost(
-    served: Served,
-) -> None:
+def test_every_model_asked_aside_tells_the_best_choices_cost(served: Served) -> None:
     found = served.demo("all", "--ask-all", "--concurrent", "2", "--seed", "3")
 
     assert found["hindsight_note"] is None

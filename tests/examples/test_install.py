@@ -40,8 +40,8 @@ def test_a_step_that_fails_ends_it_and_shows_what_was_printed(tmp_path: Path) ->
 def test_the_bar_follows_what_pip_collects_and_installs() -> None:
     step = Step("all", 100.0, [])
     assert step.share(50.0, 0) == 0.5
-    step.read("Collecting litellm[proxy]==1.106.2 (from x)")
-    step.read("  Collecting litellm==1.106.2")
+    step.read("Collecting litellm[proxy]==1.108.7 (from x)")
+    step.read("  Collecting litellm==1.108.7")
     collecting = step.share(50.0, 0)
     assert 0.0 < collecting < 0.01
     step.read("Installing collected packages: a, b, c, d")

@@ -1,6 +1,5 @@
 """The judges of the tiny zoo: what they read of a real grading, and how often they err."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -29,9 +28,7 @@ def asked(text: str) -> JudgedRequest:
         request_id="r1",
         zoo="tiny-zoo-judged",
         service_level="default",
-        received_at=datetime(2026, 1, 1, tzinfo=UTC),
         key_hash=None,
-        user=None,
         conversation=Conversation((Turn("user", text),)),
         parameters={},
         metadata={},

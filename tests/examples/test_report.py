@@ -29,9 +29,7 @@ NOT_ASKED = Yardsticks()
 
 
 def report_of(
-    labels: str = "all",
-    reported: Reported = NOTHING_REPORTED,
-    yardsticks: Yardsticks = NOT_ASKED,
+    labels: str = "all", reported: Reported = NOTHING_REPORTED, yardsticks: Yardsticks = NOT_ASKED
 ) -> DemoReport:
     return DemoReport.of(labels, SENT, OUTCOMES, reported, 0, yardsticks)
 

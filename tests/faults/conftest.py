@@ -74,12 +74,7 @@ def config(upstream: Upstream, tmp_path: Path) -> Config:
     """Keys of users and of an operator, no limits that the load would meet, many snapshots."""
     (tmp_path / "keys.py").write_text(CUSTOM_AUTH)
     zoo: dict[str, Any] = {"alpha": 0.7}
-    made = zoo_config(
-        upstream.url,
-        tmp_path,
-        zoo=zoo,
-        deadline_seconds=5.0,  # an encoder that hangs is waited for so long
-    )
+    made = zoo_config(upstream.url, tmp_path, zoo=zoo, deadline_seconds=5.0)
     made["general_settings"]["custom_auth"] = "keys.authenticate"
     return quick(made, tmp_path, verdicts={"per_minute": 100_000}, learner={"snapshot_every": 100})
 

@@ -95,7 +95,7 @@ def test_a_read_only_database_stops_the_start(proxy: WarmProxy) -> None:
         proxy.launch().wait(timeout=60)
 
     assert "messplus.database: given" in proxy.log
-    assert "readonly database" in proxy.log
+    assert "both to be written" in proxy.log
 
 
 def test_a_corrupt_page(proxy: WarmProxy, rows: list[Row]) -> None:

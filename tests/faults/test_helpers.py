@@ -1,48 +1,22 @@
-"""The encoder's process and the judge: killed, hanging, and back. Requests and feedback go on."""
+"""The judge: hanging, away, and back. Requests and feedback go on."""
 
-import os
-import signal
 from collections.abc import Iterator
 
 import pytest
 
-from litellm_messplus.encoders.process import WORKER
-from tests.support import slow_encoders
 from tests.support.faults import Fault, Row, conclude
 from tests.support.judge import JUDGE, ScriptedJudge
 from tests.support.load import Load
 from tests.support.patience import until
-from tests.support.processes import children_of
-from tests.support.proxy import Config, ask, deployment
+from tests.support.proxy import Config, deployment, quick
 from tests.support.upstream import Reply, Upstream
 from tests.support.warm_start import WarmProxy
 
 pytestmark = pytest.mark.faults
 
 SOME = 30
-ENCODED = "SELECT 1 FROM requests WHERE features IS NOT NULL"
 GRADED = "SELECT 1 FROM labels WHERE kind = 'judge'"
 CRITIC = ScriptedJudge(good="from huge")
-
-
-def test_an_encoder_that_is_killed_or_hangs(
-    config: Config, proxy: WarmProxy, rows: list[Row]
-) -> None:
-    config["messplus"]["encoder"] = f"{slow_encoders.HERE}:Telling"
-    proxy.start()
-    with Load(proxy) as load, proxy.client("sk-alice") as client:
-        until_more(proxy, ENCODED)
-        kill_the_encoder(proxy)
-        load.until_acknowledged(SOME)
-        until_more(proxy, ENCODED)
-        ask(client, "hang")
-        load.until_acknowledged(SOME)
-        kill_the_encoder(proxy)  # else it is given two minutes
-        until_more(proxy, ENCODED)
-    proxy.stop()
-
-    conclude(rows, Fault.ENCODER, proxy, load, "decided without features until it is back")
-    assert proxy.rows("SELECT 1 FROM requests WHERE features IS NULL")
 
 
 @pytest.fixture
@@ -57,7 +31,8 @@ def judge() -> Iterator[Upstream]:
 def test_a_judge_that_hangs_or_is_away(
     config: Config, proxy: WarmProxy, judge: Upstream, rows: list[Row]
 ) -> None:
-    grading = {"how": "grade", "judge": JUDGE, "timeout_seconds": 1.0}
+    quick(config, proxy.folder, asking={"timeout_seconds": 1.0})
+    grading = {"how": "grade", "judge": JUDGE}
     config["messplus"]["zoos"]["zoo"] |= {"buy_labels": grading, "label_rate": 1.0}
     config["model_list"].append(deployment(JUDGE, JUDGE, judge.url, 1e-6))
     answers, hangs = judge.script, Reply(delay_seconds=5.0)
@@ -77,11 +52,6 @@ def test_a_judge_that_hangs_or_is_away(
 
     conclude(rows, Fault.JUDGE, proxy, load, "goes on grading when it is back")
     assert counts["judge_failures"] >= 2
-
-
-def kill_the_encoder(proxy: WarmProxy) -> None:
-    for process in children_of(proxy.process_id, WORKER):
-        os.kill(process, signal.SIGKILL)
 
 
 def until_more(proxy: WarmProxy, query: str) -> None:

@@ -15,9 +15,7 @@ LABELS_A_ROUND = 20
 """At least; with 50 rounds there are a thousand."""
 
 
-def test_what_was_acknowledged_survives_every_kill(
-    proxy: WarmProxy, rows: list[Row], rounds: int
-) -> None:
+def test_what_was_acknowledged_survives(proxy: WarmProxy, rows: list[Row], rounds: int) -> None:
     """Killed at a random moment, while the clients are in the middle of what they do."""
     moments = random.Random(0)
     proxy.start()

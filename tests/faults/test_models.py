@@ -53,9 +53,7 @@ def test_a_model_that_fails_or_hangs(
     assert len(served_by) > 1
 
 
-def test_a_stream_that_a_model_breaks_off(
-    upstream: Upstream, proxy: WarmProxy, rows: list[Row]
-) -> None:
+def test_a_stream_that_breaks_off(upstream: Upstream, proxy: WarmProxy, rows: list[Row]) -> None:
     proxy.start()
     with Load(proxy) as load:
         load.until_acknowledged(SOME)
@@ -68,6 +66,46 @@ def test_a_stream_that_a_model_breaks_off(
     note = f"{load.tally.broken} streams broken off, as without the plugin"
     conclude(rows, Fault.STREAM_CUT, proxy, load, note, broken=True)
     assert load.tally.broken > 0
+
+
+@pytest.mark.parametrize("fault", [Fault.STREAM_EMPTY, Fault.REDACTED])
+def test_answers_that_are_empty_or_hidden(
+    upstream: Upstream, config: Config, proxy: WarmProxy, rows: list[Row], fault: Fault
+) -> None:
+    """A stream of nothing is a failure that takes feedback; a right answer keeps its label."""
+    is_empty = fault is Fault.STREAM_EMPTY
+    config["litellm_settings"]["turn_off_message_logging"] = not is_empty
+    nothing = Reply(raw=("text/event-stream", "data: [DONE]\n\n"))
+    upstream.script = lambda _, body: nothing if is_empty and body.get("stream") else Reply()
+    proxy.start()
+    with Load(proxy) as load:
+        load.until_acknowledged(SOME)
+    proxy.stop()
+
+    conclude(rows, fault, proxy, load, "each has its end")
+    counted = "SELECT COUNT(*) AS n FROM outcomes JOIN requests USING (request_id) WHERE "
+    wrong = ["status IS NULL", "is_stream AND COALESCE(failure, '') <> 'upstream'"][: 1 + is_empty]
+    assert [proxy.rows(counted + each)[0]["n"] for each in wrong] == [0] * len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reply", "allowed"),
+    [
+        (Fault.NO_CREDIT, Reply(status=400, failure="Your credit balance is too low."), 18),
+        (Fault.RATE_LIMITED, Reply(status=429), 0),
+    ],
+)
+def test_a_provider_that_is_out_of_credit_or_at_its_limits(
+    upstream: Upstream, proxy: WarmProxy, rows: list[Row], fault: Fault, reply: Reply, allowed: int
+) -> None:
+    """Two of three models; each of six clients may meet one before it is passed over."""
+    proxy.start()
+    with Load(proxy) as load:
+        upstream.script = lambda asked, _: Reply() if asked == "middle" else reply
+        load.until_acknowledged(4 * SOME)
+    proxy.stop()
+
+    conclude(rows, fault, proxy, load, "another one answers", broken=True, allowed=allowed)
 
 
 def test_a_stream_that_breaks_off_ends_as_without_the_plugin(

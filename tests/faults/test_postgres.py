@@ -38,9 +38,7 @@ def postgres(config: Config) -> Iterator[Postgres]:
         yield server
 
 
-def test_a_postgres_that_is_killed_and_started_again(
-    postgres: Postgres, proxy: WarmProxy, rows: list[Row]
-) -> None:
+def test_a_postgres_that_is_killed(postgres: Postgres, proxy: WarmProxy, rows: list[Row]) -> None:
     proxy.start()
     with Load(proxy) as load:
         for _ in range(3):
@@ -55,9 +53,7 @@ def test_a_postgres_that_is_killed_and_started_again(
     conclude(rows, Fault.POSTGRES_KILLED, proxy, load, note)
 
 
-def test_a_postgres_whose_connections_others_hold(
-    postgres: Postgres, proxy: WarmProxy, rows: list[Row]
-) -> None:
+def test_connections_held_by_others(postgres: Postgres, proxy: WarmProxy, rows: list[Row]) -> None:
     proxy.start()
     with Load(proxy) as load:
         load.until_acknowledged(SOME)

@@ -21,9 +21,9 @@ from litellm_messplus.figures.shown import (
 from litellm_messplus.figures.words import value_at, written
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.key_activity import KeyStatus
-from tests.support.statuses import LIMITS, status
+from tests.support.statuses import status
 
-STATUS = status(limits=LIMITS)
+STATUS = status()
 (FOUND,) = STATUS.levels
 WHOLE = FOUND.overall
 KEY_STATUS = KeyStatus("llama", "default", "ab", 10, 5, 3, 0.25, 2)
@@ -32,7 +32,7 @@ KEY_STATUS = KeyStatus("llama", "default", "ab", 10, 5, 3, 0.25, 2)
 @pytest.mark.parametrize(
     ("group", "found", "inside"),
     [
-        (LEVEL, FOUND, ("limits", "limits.latency", "limits.budget")),
+        (LEVEL, FOUND, ()),
         (WINDOW, WHOLE, ("answers", "satisfaction", "labels", "cost", "exploration", "overhead")),
         (SOURCE, WHOLE.labels.sources[0], ()),
         (JUDGE, STATUS.judges[0], ()),
@@ -68,14 +68,10 @@ def test_a_window_in_words() -> None:
 
 
 def test_what_is_unknown_is_shown_in_its_own_words() -> None:
-    assert WHOLE.overhead is not None
-    unmeasured = replace(WHOLE, overhead=replace(WHOLE.overhead, predicting_joules=None))
-    nothing = replace(WHOLE, overhead=None)
+    shown = Shown("cost.per_request", row=Row("cost", ":figure $", unknown="not known yet"))
+    unpriced = replace(WHOLE, cost=replace(WHOLE.cost, per_request=None))
 
-    def joules(window: Any) -> str:
-        return cells(WINDOW, window, within="overhead.predicting_joules")[0].text
-
-    assert (joules(unmeasured), joules(nothing)) == ("not measured", "unknown")
+    assert cells([shown], unpriced, "usd")[0].text == "not known yet"
 
 
 def test_more_is_shown_where_there_is_more() -> None:

@@ -37,20 +37,18 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
 ZOOS: dict[str, dict[str, Any]] = {
     "chat": {
         "alpha": 0.75,
-        "p95_seconds": 2.0,
-        "budget_per_day": 0.05,
         "service_levels": {"gold": {"alpha": 0.9}},
-        "labels": {"checks": {"complete": True}, "implicit": {}},
+        "labels": {"checks": {"complete": True}},
         "buy_labels": {"how": "grade", "judge": "critic"},
         "label_rate": 0.4,
     },
-    "agents": {"alpha": 0.7, "failures": "count", "conversations": {"unit": "conversation"}},
+    "agents": {"alpha": 0.7},
     "careful": {
         "alpha": 0.7,
         "mode": "canary",
         "share": 0.5,
         "before": "large",
-        "labels": {"checks": {"complete": True}, "implicit": {}},
+        "labels": {"checks": {"complete": True}},
         "buy_labels": {"share_of_saved": 0.9},
     },
     "quiet": {"alpha": 0.7, "mode": "watch", "before": "litellm", "watch": {"sample": 0.4}},

@@ -1,9 +1,9 @@
-"""One log with everything in it: some 630 requests of five zoos over the three days before now.
+"""One log with everything in it: some 510 requests of four zoos over the three days before now.
 
-`zoo` is routed under limits, with conversations that are held, gates, explorations, energy and
-labels of every kind that also tie; `other` is a canary; of `quiet` the router only watches;
-`whole` counts conversations. Failures, cached answers and fallbacks are among them. `down` counts
-failures, of every cause: it is out since some minutes.
+`zoo` is routed, with conversations that are held, gates, explorations, energy and
+labels of every kind that also tie; `other` is a canary; of `quiet` the router only watches.
+Failures, cached answers and fallbacks are among them. `down` has failures of every cause: it is
+out since some minutes.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,6 @@ from litellm_messplus import records as of
 from litellm_messplus.records import CallRecord, Record, RequestRecord
 from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import (
-    FAILED,
-    SERVING,
     CallStatus,
     Change,
     Failure,
@@ -26,24 +24,17 @@ from litellm_messplus.runtime.vocabulary import (
 )
 from litellm_messplus.switching.modes import Arm
 from tests.support import builders, summing
-from tests.support.builders import LARGE, MEDIUM, SMALL, label, pair, served_call, with_columns
-from tests.support.whole_conversations import begun, turn
+from tests.support.builders import LARGE, MEDIUM, SMALL, label, served_call, with_columns
 
 COUNT = 200
-"""Requests of each of two zoos; the others have 60 and 120."""
+"""Requests of each of two zoos; the others have 60 and 45."""
 SPAN = timedelta(days=3)
 OUT = timedelta(minutes=4)
 COSTS = {SMALL: 1.0, MEDIUM: 3.0, LARGE: 5.5}
 KEYS = ("0aa", "1bb", "2cc", "3dd")
-LIMITS = {
-    "expected": {"late": 0.2, "cost": 3.0}, "binding": "latency", "late_after": 0.3,
-    "late_owed": 3.2, "late_price": 0.25, "late": {SMALL: 0.3, MEDIUM: 0.2, LARGE: 0.1},
-    "budget": 500.0, "spent": 120.0, "allowed": 250.0, "strain": 1.0,
-}  # fmt: skip
 WHEN: dict[type[Any], tuple[str, int]] = {
     RequestRecord: ("created_at", 0),
     CallRecord: ("ended_at", 2),
-    of.EnergyRecord: ("measured_at", 5),
     of.LabelRecord: ("created_at", 20),
     of.GradingRecord: ("created_at", 20),
 }
@@ -54,7 +45,7 @@ Group = list[Record]
 
 def seeded(now: datetime) -> list[Record]:
     """Return the log; its newest request is of a minute ago."""
-    zoos = [*_routed_and_canary(), list(_watched()), list(_whole()), list(_up())]
+    zoos = [*_routed_and_canary(), list(_watched()), list(_up())]
     span = SPAN - timedelta(minutes=5)
     dated = [
         (now - SPAN + span * (number + place / len(zoos)) / len(zoo), group)
@@ -113,7 +104,6 @@ def _asked(request: RequestRecord, group: Group, number: int) -> RequestRecord:
 
 def _routed(request: RequestRecord, number: int) -> RequestRecord:
     """Hold the second and third of three requests of the same level, as a conversation."""
-    request = with_columns(request, limits=None if request.limits is None else LIMITS)
     if number % 8 > 2:
         return request
     first, held = f"zoo{number - number % 8 + 1}", ("tool_loop", "warm")[number % 2]
@@ -143,7 +133,6 @@ def _before(request: RequestRecord, chosen: str, number: int, draw: float) -> Re
         would_cost=1.5 + number % 2 if decided else None,
         sample_probability=0.5 if request.exploration_calls else None,
         conversation_draw=draw,
-        limits=None,
     )
 
 
@@ -159,29 +148,14 @@ def _ties(request_id: str, number: int) -> Iterator[Record]:
 def _watched() -> Iterator[Group]:
     for number in range(60):
         name = f"quiet{number}"
-        request = with_columns(begun(name), zoo="quiet", policy="adaptive", turn=None)
-        plain = with_columns(request, conversation=None, line=None, is_exploration=False)
+        asked = with_columns(builders.request(name), zoo="quiet", policy="adaptive")
+        plain = with_columns(asked, chosen=SMALL, is_exploration=False)
         group = [_asked(plain, [served_call(name, candidate=SMALL)], number)]
-        asked = [_before(group[0], "litellm", number, 0.5)]
+        before = _before(group[0], "litellm", number, 0.5)
         candidate = (SMALL, LARGE)[number % 2]
         call = served_call(name, candidate=candidate, cost=COSTS[candidate])
         labels = [label(name, float(number % 5 > 0))] if number % 2 else []
-        yield [*asked, call, *labels]
-
-
-def _whole() -> Iterator[Group]:
-    """Conversations of three requests; every fourth is left without a verdict."""
-    for number in range(40):
-        first = f"whole{number}"
-        names = (first, f"{first}-1", f"{first}-2")
-        for place, name in enumerate(names):
-            request = turn(name, SMALL, first) if place else begun(first)
-            call = served_call(name, candidate=request.chosen, cost=COSTS[request.chosen])
-            columns: dict[str, Any] = {"zoo": "whole", "policy": "adaptive", "propensity": 1.0}
-            group: Group = [with_columns(request, turn=place + 1, **columns), call]
-            if place == 2 and number % 4:
-                group.append(label(first, float(number % 9 > 0), label_id=f"{first}-verdict"))
-            yield group
+        yield [before, call, *labels]
 
 
 def _up() -> Iterator[Group]:
@@ -202,8 +176,7 @@ def _down() -> Iterator[tuple[int, Group]]:
         call = served_call(name, candidate=candidate, cost=None, completion_tokens=None)
         call = replace(call, status=CallStatus.FAILURE, failure=failure, error=error)
         asked = _asked(with_columns(builders.request(name), zoo="down"), [call], number)
-        check = label(name, 0.0, kind=LabelKind.CHECK, source=FAILED)
-        yield number, [asked, call, *([check] if failure in SERVING else [])]
+        yield number, [asked, call]
 
 
 def _at(moment: datetime, group: Group) -> Iterator[Record]:
@@ -214,23 +187,8 @@ def _at(moment: datetime, group: Group) -> Iterator[Record]:
 
 
 def _changes(now: datetime) -> Iterator[Record]:
-    """A model that comes, one whose price changes, and a few lessons."""
+    """A model that comes, and one whose price changes."""
     at = now - SPAN
     for number, (name, change) in enumerate([(SMALL, Change.PRICED), ("tiny", Change.APPEARED)]):
         price = {"prompt": 0.0, "completion": 0.005 + number / 1000}
         yield of.CandidateRecord(f"event-{name}", "zoo", name, at, change, price)
-    for number in range(12):
-        yield of.LessonRecord(
-            lesson_id=f"lesson{number}.{number % 3}",
-            batch="lessons",
-            zoo="zoo",
-            created_at=at,
-            candidate=(SMALL, MEDIUM, LARGE)[number % 3],
-            encoder="pair-1",
-            features=pair(number / 6 - 1.0, 0.5),
-            surface=None,
-            surface_version=None,
-            prompt_characters=40 + number,
-            completion_tokens=30.0 + number,
-            value=float(number % 2),
-        )

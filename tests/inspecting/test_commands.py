@@ -1,18 +1,20 @@
-"""`messplus explain` and `messplus requests`, as a user runs them."""
+"""`messplus requests`, of all and of one, as a user runs them."""
 
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from litellm_messplus.figures.words import figure, moment
+from litellm_messplus.runtime.vocabulary import CallStatus, Failure
 from tests.inspecting.test_explanations import answer_of
 from tests.support.builders import NOW, request
 from tests.support.commands import refusal, shown
-from tests.support.history import LARGEST, SMALL, ZOO, History, migrated
+from tests.support.history import LARGEST, SMALL, ZOO, History, make_history, migrated
 from tests.support.http_server import Answer, serving
 
 ANSWERED = "r00001"
@@ -43,7 +45,7 @@ def url(database: Path) -> Iterator[str]:
 
 
 def test_explain_from_a_database(database: Path) -> None:
-    output = shown("explain", ANSWERED, "--database", database)
+    output = shown("requests", ANSWERED, "--database", database)
 
     for words in ("Reason for", "expected", "other prices", "calls", "labels", "stand out"):
         assert words in output, words
@@ -51,8 +53,8 @@ def test_explain_from_a_database(database: Path) -> None:
 
 @pytest.mark.parametrize("given", ["r00000", ANSWERED])
 def test_a_proxy_tells_the_same_but_for_the_prompt(database: Path, url: str, given: str) -> None:
-    of_proxy = json.loads(shown("explain", given, "--url", url, "--key", "sk-1", "--json"))
-    of_database = json.loads(shown("explain", given, "--database", database, "--json"))
+    of_proxy = json.loads(shown("requests", given, "--url", url, "--key", "sk-1", "--json"))
+    of_database = json.loads(shown("requests", given, "--database", database, "--json"))
 
     assert "does not send" in of_proxy.pop("prompt")["note"]
     assert of_database.pop("prompt")["note"] is None
@@ -69,17 +71,21 @@ def test_a_proxy_tells_the_same_but_for_the_prompt(database: Path, url: str, giv
 
 def test_explain_from_a_proxy_says_what_is_left_out(url: str) -> None:
     assert "does not send the numbers of the prompt" in " ".join(
-        shown("explain", ANSWERED, "--url", url, "--key", "sk-1").split()
+        shown("requests", ANSWERED, "--url", url, "--key", "sk-1").split()
     )
 
 
 def test_what_explain_refuses(database: Path, url: str) -> None:
-    assert "ID: given 'nobody'; allowed:" in refusal("explain", "nobody", "--database", database)
-    assert "not both" in refusal("explain", ANSWERED, "--url", url, "--database", database)
-    assert "ID: given ' '" in refusal("explain", " ", "--database", database)
-    assert "there is no database" in refusal("explain", ANSWERED, "--database", "no.db")
-    assert "no key" in refusal("explain", ANSWERED, "--url", url)
-    assert "404: no request of this key" in refusal("explain", "x", "--url", url, "--key", "sk-1")
+    assert "ID: given 'nobody'; allowed:" in refusal("requests", "nobody", "--database", database)
+    assert "not both" in refusal("requests", ANSWERED, "--url", url, "--database", database)
+    assert "ID: given ' '" in refusal("requests", " ", "--database", database)
+    assert "there is no database" in refusal("requests", ANSWERED, "--database", "no.db")
+    assert "no key" in refusal("requests", ANSWERED, "--url", url)
+    assert "option of the list" in refusal("requests", ANSWERED, "--unsatisfied")
+    assert "option of the list" in refusal("requests", ANSWERED, "--failed")
+    assert "allowed: one of them" in refusal("requests", "--failed", "--unsatisfied")
+    assert "--url needs the ID" in refusal("requests", "--url", url)
+    assert "404: no request of this key" in refusal("requests", "x", "--url", url, "--key", "sk-1")
 
 
 UNKNOWN_KEY = Answer({"error": {"message": "No connected db.", "type": "no_db_connection"}}, 400)
@@ -103,18 +109,19 @@ UNKNOWN_KEY = Answer({"error": {"message": "No connected db.", "type": "no_db_co
 def test_what_a_proxy_may_say_instead(answer: Answer, expected: str) -> None:
     with serving(lambda method, path: answer) as port:
         url = f"http://127.0.0.1:{port}"
-        assert expected in refusal("explain", "r1", "--url", url, "--key", "sk-1")
-        assert expected in refusal("ui", "--url", url, "--key", "sk-1")
+        assert expected in refusal("requests", "r1", "--url", url, "--key", "sk-1")
+        assert expected in refusal("status", "--ui", "--url", url, "--key", "sk-1")
 
 
 def test_a_proxy_without_a_page_is_distinguished_from_others() -> None:
     with serving(lambda method, path: Answer({"detail": "Not Found"}, 404)) as port:
         url = f"http://127.0.0.1:{port}"
-        assert "has no page" in refusal("ui", "--url", url, "--key", "sk-1")
+        assert "--url and --key alone" in refusal("status", "--ui", "--json", "--url", url)
+        assert "has no page" in refusal("status", "--ui", "--url", url, "--key", "sk-1")
 
 
 def test_where_no_proxy_is() -> None:
-    assert "no proxy answers on" in refusal("explain", "r1", "--url", "nonsense", "--key", "sk-1")
+    assert "no proxy answers on" in refusal("requests", "r1", "--url", "nonsense", "--key", "sk-1")
 
 
 def test_the_newest_requests_come_first(database: Path, recorded: History) -> None:
@@ -151,9 +158,7 @@ def test_requests_are_narrowed(database: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "expected"), [("ke", 3), ("key-b", 1), ("chat", 2), ("cha", 0)])
-def test_the_requests_of_a_key_are_found_by_its_alias_or_how_its_hash_begins(
-    elsewhere: Path, given: str, expected: int
-) -> None:
+def test_a_keys_requests_are_found_by_alias(elsewhere: Path, given: str, expected: int) -> None:
     of_keys = [
         request("r1", key_hash="key-a", key_alias="chat", expected_t=1),
         request("r2", key_hash="key-a", key_alias="chat", expected_t=2),
@@ -163,9 +168,23 @@ def test_the_requests_of_a_key_are_found_by_its_alias_or_how_its_hash_begins(
     history.requests = of_keys
     migrated(elsewhere / "messplus.db", history)
 
-    found = json.loads(shown("requests", "--key", given, "--json"))
+    found = json.loads(shown("requests", "--of-key", given, "--json"))
 
     assert len(found) == expected
+
+
+def test_those_that_failed_name_who_did(elsewhere: Path) -> None:
+    history = make_history()
+    broken = history.served(history.requests[-1])
+    said = replace(broken, status=CallStatus.FAILURE, failure=Failure.NO_DEPLOYMENT)
+    history.calls[history.calls.index(broken)] = said
+    migrated(elsewhere / "messplus.db", history)
+
+    found, *others = json.loads(shown("requests", "--failed", "--json"))
+    assert found["request_id"] == broken.request_id
+    assert {each["failure"] for each in others} == {"deadline"}
+    assert "failed: no deployment" in shown("requests", "--failed")
+    assert "answered" in shown("requests")
 
 
 def test_the_table_of_requests(database: Path) -> None:
@@ -194,13 +213,13 @@ def test_in_eighty_columns_every_id_can_be_copied_into_explain(elsewhere: Path) 
     lines = narrow("requests")
 
     assert [line for line in lines if line in ids] == ids[::-1]
-    assert all(f"Request {each} of " in " ".join(narrow("explain", each)) for each in ids)
+    assert all(f"Request {each} of " in " ".join(narrow("requests", each)) for each in ids)
     assert sum(f"time, UTC {moment(NOW)}" in line for line in lines) == len(ids)
 
 
 def test_in_eighty_columns_no_figure_of_an_explanation_is_cut(database: Path) -> None:
-    text = "\n".join(narrow("explain", ANSWERED, "--database", database))
-    found = json.loads(shown("explain", ANSWERED, "--database", database, "--json"))
+    text = "\n".join(narrow("requests", ANSWERED, "--database", database))
+    found = json.loads(shown("requests", ANSWERED, "--database", database, "--json"))
 
     assert "…" not in text
     for each in found["candidates"]:

@@ -25,8 +25,6 @@ from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
 from tests.support.history import History
 
-LATENCY = {"binding": "latency", "late_after": 2.0, "late_owed": 3.0, "late_price": 0.25}
-BUDGET = {"binding": None, "budget": 10.0, "spent": 1.0, "allowed": 4.0, "strain": 1.0}
 NUMBERS = ("alpha", "aim", "queue", "price", "propensity", "exploration_probability")
 EACH = 4
 """Every fourth request is explained: 160 of them."""
@@ -55,9 +53,7 @@ def rows(database: Path, query: str) -> dict[str, dict[str, Any]]:
         return {row["request_id"]: dict(row) for row in connection.execute(query)}
 
 
-def test_every_number_is_the_logged_one_to_the_digit(
-    database: Path, explanations: dict[str, Explanation]
-) -> None:
+def test_every_number_is_as_logged(database: Path, explanations: dict[str, Explanation]) -> None:
     requests = rows(database, "SELECT * FROM requests")
     outcomes = rows(database, "SELECT * FROM request_outcomes")
     for request_id, found in explanations.items():
@@ -91,9 +87,7 @@ def test_the_text_has_the_logged_numbers_to_four_digits(
         assert WORDS[row["reason"]] in text
 
 
-def test_the_winner_at_the_logged_price_is_the_argmin(
-    database: Path, explanations: dict[str, Explanation]
-) -> None:
+def test_the_winner_is_the_argmin(database: Path, explanations: dict[str, Explanation]) -> None:
     requests, priced = rows(database, "SELECT * FROM requests"), 0
     for request_id, found in explanations.items():
         row = requests[request_id]
@@ -115,9 +109,7 @@ def test_the_winner_at_the_logged_price_is_the_argmin(
     assert priced > 100
 
 
-def test_the_labels_that_count_are_those_of_the_view(
-    database: Path, explanations: dict[str, Explanation]
-) -> None:
+def test_the_views_labels_count(database: Path, explanations: dict[str, Explanation]) -> None:
     with closing(sqlite3.connect(database)) as connection:
         counting = {label for (label,) in connection.execute("SELECT label_id FROM verdicts")}
     seen = 0
@@ -128,9 +120,7 @@ def test_the_labels_that_count_are_those_of_the_view(
     assert seen > 100
 
 
-def test_where_the_choice_has_not_the_lowest_score_it_is_stated(
-    explanations: dict[str, Explanation],
-) -> None:
+def test_a_choice_without_the_lowest_score_is_stated(explanations: dict[str, Explanation]) -> None:
     others = 0
     for found in explanations.values():
         chosen = found.logged.request["chosen"]
@@ -180,7 +170,6 @@ def explained(database: Path, **changed: Any) -> str:
         ({"queue": 2.5}, "queue 2.5 (satisfied requests are owed)"),
         ({"queue": -2.5}, "below 0 is credit"),
         ({"satisfaction": None}, "No label of the served call counts"),
-        ({"is_measured": True}, "by measured energy"),
         ({"estimated_cost": {}, "estimated_satisfaction": {}}, "No candidate has an estimate"),
         ({"reason": "tricky\x1b[2J\nwords"}, "tricky [2J words"),
         ({"reason": "none_healthy"}, "no deployment is healthy"),
@@ -190,36 +179,10 @@ def explained(database: Path, **changed: Any) -> str:
         ({"is_within_reach": False}, "able to hold alpha"),
         ({"conversation": "c", "line": "l", "turn": 3}, "Turn 3 of line l, in conversation c."),
         ({"conversation": "c", "hold": "warm"}, "It was held: its prompt cache was warm."),
-        (
-            {"asked": {"service_level": "gold", "max_cost": 2}, "granted": {"max_cost": 2.0}},
-            "It asked for service_level gold, max_cost 2; granted was max_cost 2.0.",
-        ),
-        ({"asked": {"max_cost": 2}, "granted": {}}, "granted was nothing."),
-        ({"limits": LATENCY}, "may take longer than 2 s: 3 such requests were owed"),
-        ({"limits": LATENCY}, "a late one was charged with 0.25"),
-        ({"limits": LATENCY}, "Besides alpha, latency decided who serves."),
-        ({"limits": BUDGET}, "budget of 10, 1 was spent and 4 given out: costs counted 1 times"),
-        ({"limits": BUDGET}, "Besides alpha, no limit decided who serves."),
     ],
 )
 def test_what_may_have_been(database: Path, changed: dict[str, Any], expected: str) -> None:
     assert expected in explained(database, **changed)
-
-
-def test_the_charge_for_lateness_is_in_the_score_and_next_to_it(
-    database: Path, explanations: dict[str, Explanation]
-) -> None:
-    logged = next(each for each in explanations.values() if each.now is not None).logged
-    cost = logged.request["estimated_cost"]
-    late = {name: 0.1 * place for place, name in enumerate(cost)}
-    request = {**logged.request, "limits": LATENCY | {"late": late}}
-    found = explain(replace(logged, request=request))
-    for each in found.candidates:
-        expected = cost[each.candidate] + 0.25 * late[each.candidate]
-        expected -= request["price"] * each.satisfaction
-        assert each.score == pytest.approx(expected)
-        assert each.late == late[each.candidate]
-    assert "late" in text_of(found)
 
 
 def test_any_id_of_a_request_finds_it(database: Path, recorded: History) -> None:
@@ -256,9 +219,7 @@ def read_answers(explanations: dict[str, Explanation], role: str) -> list[str]:
     return sentences(replace(found, logged=logged))
 
 
-def test_the_reading_of_an_answer_is_shown_with_what_became_of_it(
-    explanations: dict[str, Explanation],
-) -> None:
+def test_a_reading_is_shown_with_what_came_of_it(explanations: dict[str, Explanation]) -> None:
     sentence = "The answer of small says 31 %, the prompt said 74 %:"
 
     assert f"{sentence} kept." in read_answers(explanations, "served")

@@ -29,14 +29,14 @@ SECRET = "what a new column holds"
 INSIDE = {
     PublicRequest: {
         *("features", "surface", "position", "key_hash", "prefix", "conversation_draw", "session"),
-        "inputs",
+        "is_alone",
     },
-    PublicCall: {"position", "answer_surface"},
+    PublicCall: {"position", "answer_surface", "cost_largest"},
     PublicLabel: {"position"},
     PublicOutcome: {
         "judging_cost",
         *("position", "day", "hour", "zoo", "service_level", "alpha", "arm", "counts", "queue"),
-        *("is_exploration", "encode_seconds", "deciding_seconds", "encode_joules", "unstated"),
+        *("is_exploration", "encode_seconds", "deciding_seconds", "unstated"),
         *("exploration_cost", "failure", "is_cache_hit", "seconds", "served_cost", "is_labelled"),
     },
 }
@@ -82,9 +82,7 @@ def test_a_new_column_does_not_appear_in_the_answer() -> None:
         (PublicOutcome, outcomes.columns),
     ],
 )
-def test_every_column_is_public_or_named_as_one_that_stays_inside(
-    shape: type[PublicRow], columns: Any
-) -> None:
+def test_every_column_is_public_or_named_as_inside(shape: type[PublicRow], columns: Any) -> None:
     """Whoever adds a column decides here whether a client may see it."""
     names = {column.name for column in columns}
 

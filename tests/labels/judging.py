@@ -9,8 +9,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.labels.judge.asking import Asking, Grader, JudgeCost, JudgeSinks, Reply
-from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
+from litellm_messplus.labels.judge.asking import (
+    GRADING_SECONDS,
+    Asking,
+    Grader,
+    JudgeCost,
+    JudgeSinks,
+    Reply,
+)
+from litellm_messplus.labels.judge.budget import GRADINGS_PER_DAY, JudgeBudget, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.labels.source import Answer, AnsweredCall, Finding, Finish, JudgedRequest
@@ -25,9 +32,7 @@ REQUEST = JudgedRequest(
     request_id="r1",
     zoo="zoo",
     service_level="default",
-    received_at=NOW,
     key_hash=None,
-    user=None,
     conversation=Conversation((Turn("system", "be brief"), Turn("user", "what is 6 times 7?"))),
     parameters={},
     metadata={},
@@ -97,7 +102,7 @@ class ScriptedJudge:
             self.at_once -= 1
 
 
-LIMITS = ("most_waiting", "patience_seconds")
+LIMITS = ("concurrent", "most_waiting", "patience_seconds")
 """What a test gives to the judge itself, for no setting says it."""
 
 
@@ -115,17 +120,14 @@ class Bench:
     def __post_init__(self) -> None:
         given = dict(self.settings)
         limits = {name: given.pop(name) for name in LIMITS if name in given}
+        seconds = given.pop("timeout_seconds", GRADING_SECONDS)
+        most = given.pop("gradings", GRADINGS_PER_DAY)
         settings = BuyingSettings.model_validate(given)
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
-        budget = JudgeBudget(gradings=settings.gradings_per_day, dollars=settings.budget_per_day)
-        seconds = settings.timeout_seconds
-        asking = Asking("critic", self.scripted, budget, self.cost, sinks, timeout_seconds=seconds)
+        budget = JudgeBudget(settings.budget_per_day, gradings=most)
+        asking = Asking("critic", self.scripted, budget, self.cost, sinks, seconds)
         grader = Grader(asking, settings.rubric, sinks.report, seed=0)
-        self.judge = Judge(
-            *("zoo", "critic", grader, budget, self.cost, self.counters),
-            concurrent=settings.concurrent,
-            **limits,
-        )
+        self.judge = Judge(*("zoo", "critic", grader, budget, self.cost, self.counters), **limits)
         self.judge.start()
 
     def learn(self, spent: Spent | None = None, agreement: Agreement | None = None) -> "Bench":

@@ -62,9 +62,7 @@ def test_kappa_lies_in_its_interval_and_that_between_minus_one_and_one(table: Ag
 
 
 @given(TABLES)
-def test_it_does_not_matter_who_is_called_the_judge_nor_what_satisfied_means(
-    table: Agreement,
-) -> None:
+def test_it_does_not_matter_who_is_the_judge_nor_what_satisfied_means(table: Agreement) -> None:
     swapped = Agreement(
         table.both_satisfied, table.only_user_satisfied, table.only_judge_satisfied, table.neither
     )
@@ -78,9 +76,7 @@ def test_it_does_not_matter_who_is_called_the_judge_nor_what_satisfied_means(
             assert other.kappa == pytest.approx(table.kappa)
 
 
-def test_where_both_said_one_and_the_same_of_everything_kappa_is_unknown_and_the_judge_counts() -> (
-    None
-):
+def test_where_both_said_one_thing_of_everything_the_judge_counts() -> None:
     agreement = Agreement(both_satisfied=1000)
 
     assert agreement.kappa is None

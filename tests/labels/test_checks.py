@@ -15,7 +15,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ChecksSettings
-from tests.support.checking import SameProcess, ended
+from tests.support.checking import ended
 
 HERE = __name__
 NOTHING_CALLABLE = 7
@@ -55,7 +55,7 @@ class Desk:
     def __init__(self, *checks: Check) -> None:
         self.found: list[Finding] = []
         self.counters = Counters()
-        self.checks = Checks(checks, SameProcess(), self.found.append, self.counters)
+        self.checks = Checks(checks, self.found.append, self.counters)
 
     async def show(self, *calls: AnsweredCall) -> list[Finding]:
         for call in calls:
@@ -88,9 +88,7 @@ async def test_every_call_of_an_exploration_is_checked() -> None:
     assert [finding.call_id for finding in found] == ["request.0", "request.1"]
 
 
-async def test_a_check_that_fails_gives_no_label_and_keeps_none_from_theirs(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_check_that_fails_gives_no_label(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk(
         Scripted("broken", RuntimeError("no such column")),
         Scripted("late", CheckTimeoutError()),
@@ -146,24 +144,22 @@ def build(**given: Any) -> Checks | None:
 
 
 async def test_the_settings_say_which_checks_there_are() -> None:
-    own = {"callable": f"{HERE}:praise", "timeout_seconds": 5}
+    own = f"{HERE}:praise"
     settings = ChecksSettings.model_validate(
-        {"complete": True, "json_schema": True, "reference": True, "callables": {"own": own}}
+        {"complete": True, "json_schema": True, "callables": {"own": own}}
     )
     found: list[Finding] = []
     checks = build_checks(settings, "llama", found.append, Counters())
     assert checks is not None
     parameters = {"response_format": {"type": "json_object"}}
-    metadata = {"messplus_reference": "43"}
     cut_off = Answer("[42", finish=Finish.LENGTH)
 
-    checks.ended(ended(cut_off, parameters=parameters, metadata=metadata))
+    checks.ended(ended(cut_off, parameters=parameters))
     await checks.close()
 
     assert {finding.source: finding.value for finding in found} == {
         "check:complete": 0.0,
         "check:json_schema": 0.0,
-        "check:reference": 0.0,
         "check:own": 1.0,
     }
 
@@ -183,12 +179,12 @@ def test_without_a_check_there_is_no_source() -> None:
 )
 def test_a_function_that_cannot_be_called_stops_the_start(path: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as raised:
-        build(callables={"own": {"callable": path}})
-    assert raised.value.key == "messplus.zoos.llama.labels.checks.callables.own.callable"
+        build(callables={"own": path})
+    assert raised.value.key == "messplus.zoos.llama.labels.checks.callables.own"
     assert raised.value.given == path
 
 
-@pytest.mark.parametrize("name", ["complete", "json_schema", "reference"])
+@pytest.mark.parametrize("name", ["complete", "json_schema"])
 def test_a_function_cannot_go_by_the_name_of_another_check(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"callables.{name}"):
-        build(callables={name: {"callable": f"{HERE}:praise"}})
+        build(callables={name: f"{HERE}:praise"})

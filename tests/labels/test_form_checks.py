@@ -1,21 +1,22 @@
 """`complete` and `json_schema` find fault with an answer's form, on every surface, and never
 praise one."""
 
+import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Sandbox, Score
+from litellm_messplus.labels.checks.check import Check, CheckTimeoutError, Score
+from litellm_messplus.labels.checks.schemas import DEPTH, ITEMS, SECONDS, VALUES, misfit
 from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck
-from litellm_messplus.labels.checks.worker import misfit
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
-from litellm_messplus.runtime.vocabulary import Failure
-from tests.support.checking import GARBAGE, SameProcess, ended
+from tests.support.checking import GARBAGE, ended
 
-COMPLETE, FORM = CompleteCheck(), JsonSchemaCheck(SameProcess())
+COMPLETE, FORM = CompleteCheck(), JsonSchemaCheck()
 SCHEMA = {
     "type": "object",
     "properties": {"sum": {"type": "integer"}},
@@ -75,17 +76,14 @@ async def fault(check: Check, answer: Answer | str | None, **of_call: Any) -> st
     ],
     ids=lambda given: ascii(given)[:24],
 )
-async def test_what_is_not_all_there_is_unsatisfactory(
-    answer: Answer | str | None, reason: str | None
-) -> None:
+async def test_an_incomplete_answer_is_bad(answer: Answer | str | None, reason: str | None) -> None:
     assert await fault(COMPLETE, answer) == reason
 
 
 @pytest.mark.parametrize("is_served", [True, False])
 async def test_a_failure_is_no_verdict_on_a_model(is_served: bool) -> None:
     for check, parameters in ((COMPLETE, {}), (FORM, FORMATS["chat"])):
-        failed = {"is_served": is_served, "failure": Failure.UPSTREAM, "parameters": parameters}
-        assert await fault(check, None, **failed) is None
+        assert await fault(check, None, is_served=is_served, parameters=parameters) is None
 
 
 @pytest.mark.parametrize("parameters", FORMATS.values(), ids=FORMATS)
@@ -179,9 +177,7 @@ ADD = TOOLS["responses"]["tools"]
     ],
     ids=ascii,
 )
-async def test_what_no_form_is_demanded_of_has_no_fault(
-    answer: Answer | str, parameters: dict[str, Any]
-) -> None:
+async def test_no_demand_of_form_no_fault(answer: Answer | str, parameters: dict[str, Any]) -> None:
     assert await fault(FORM, answer, parameters=parameters) is None
 
 
@@ -222,16 +218,141 @@ async def test_a_client_may_write_nonsense(garbage: Any) -> None:
         assert await fault(FORM, "words", parameters={name: garbage}) is None
 
 
-async def test_a_schema_that_takes_for_ever_is_given_up_and_the_next_is_checked() -> None:
-    sandbox = Sandbox(cpu_seconds=0.2)
-    check = JsonSchemaCheck(sandbox)
-    slow = {"type": "json_schema", "schema": {"type": "string", "pattern": "^(a+)+$"}}
-    try:
-        with pytest.raises(CheckTimeoutError):
-            await fault(check, json.dumps("a" * 50 + "!"), parameters={"text": {"format": slow}})
-        assert await fault(check, '{"sum": 1}', parameters=FORMATS["chat"]) is None
-    finally:
-        await sandbox.close()
+HANGS = {"type": "string", "pattern": "^(a|aa)+$"}
+DOUBLING = {
+    "$defs": {
+        f"at{level}": {"allOf": [{"$ref": f"#/$defs/at{level + 1}"}] * 2} for level in range(40)
+    }
+    | {"at40": True},
+    "$ref": "#/$defs/at0",
+}
+"""Follows 2 ** 40 references."""
+
+
+@pytest.mark.parametrize("key", ["$schema", "title"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        HANGS,
+        {"patternProperties": {HANGS["pattern"]: True}},
+        {"patternProperties": {HANGS["pattern"]: True}, "additionalProperties": False},
+        {"additionalProperties": HANGS},
+        {"propertyNames": HANGS},
+        {"properties": {"x": {"not": {"anyOf": [HANGS]}}}},
+        DOUBLING,
+    ],
+    ids=lambda schema: next(iter(schema)),
+)
+def test_a_schema_that_takes_for_ever_is_given_up(schema: dict[str, Any], key: str) -> None:
+    """In any place, and where it names its dialect."""
+    named = {key: "https://json-schema.org/draft/2020-12/schema", **schema}
+    text = "a" * 60 + "!"
+    document = text if schema is HANGS else {text: text, "x": text}
+    begun = time.thread_time()
+
+    with pytest.raises(CheckTimeoutError):
+        misfit([("it", json.dumps(document), named)], seconds=0.1)
+
+    assert time.thread_time() - begun < SECONDS
+
+
+async def test_a_pattern_that_never_ends_holds_up_neither_the_loop_nor_the_next() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    slow = {"text": {"format": {"type": "json_schema", "schema": HANGS}}}
+    counting = asyncio.create_task(count())
+    with pytest.raises(CheckTimeoutError):
+        await fault(FORM, json.dumps("a" * 60 + "!"), parameters=slow)
+    counting.cancel()
+
+    assert turns > 10
+    assert await fault(FORM, '{"sum": 1}', parameters=FORMATS["chat"]) is None
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "array", "maxItems": 0}
+    for _ in range(depth):
+        schema = {"items": schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "document"),
+    [
+        ({"enum": ["y"] * ITEMS}, {"enum": ["y"] * (ITEMS + 1)}, "x"),
+        (
+            {"maxProperties": 0, "properties": {str(n): True for n in range(VALUES - 3)}},
+            {"maxProperties": 0, "properties": {str(n): True for n in range(VALUES - 2)}},
+            {"x": 1},
+        ),
+        (nested(DEPTH - 2), nested(DEPTH), "[" * DEPTH + "1" + "]" * DEPTH),
+        ({"pattern": "y" * 1_000}, {"pattern": "y" * 1_001}, "x"),
+    ],
+    ids=["list", "values", "depth", "pattern"],
+)
+def test_a_huge_schema_says_nothing_of_the_answer(small: Any, large: Any, document: Any) -> None:
+    text = document if str(document).startswith("[") else json.dumps(document)
+
+    assert misfit([("it", text, small)]) is not None
+    assert misfit([("it", text, large)]) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        ({"uniqueItems": True, "maxItems": 0}, [{"x": n} for n in range(ITEMS + 1)]),
+        ({"pattern": "x", "maxLength": 0}, "y" * 10_001),
+    ],
+    ids=["items", "text"],
+)
+def test_a_huge_answer_is_not_searched(schema: dict[str, Any], document: Any) -> None:
+    assert misfit([("it", json.dumps(document), schema)]) is None
+    assert misfit([("it", json.dumps(document[:9]), schema)]) is not None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"sum": {"$schema": "http://json-schema.org/draft-07/schema#"}}},
+        {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+        {"unevaluatedProperties": False, "patternProperties": {"x": True}},
+    ],
+    ids=str,
+)
+def test_what_no_limit_reaches_is_not_followed(schema: dict[str, Any]) -> None:
+    assert misfit([("it", '{"sum": 1}', {**schema, "maxProperties": 0})]) is None
+    assert misfit([("it", '{"sum": 1}', {"maxProperties": 0})]) is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "fits_not"),
+    [
+        ({"pattern": r"^\p{L}+$"}, "Ähre", "A1"),
+        ({"patternProperties": {"^n_": {"type": "integer"}}}, {"n_a": 1, "x": "y"}, {"n_a": "1"}),
+        (
+            {"patternProperties": {"^n_": True}, "additionalProperties": {"type": "string"}},
+            {"n_a": 1, "x": "y"},
+            {"n_a": 1, "x": 2},
+        ),
+        ({"patternProperties": {"^n_": True}, "additionalProperties": False}, {"n_": 1}, {"m": 1}),
+        ({"properties": {"a": True}, "additionalProperties": False}, {"a": 1}, {"b": 1}),
+        ({"uniqueItems": True}, [1, True, {"a": 1}], [{"a": 1}, {"a": 1}]),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "items": [True, False]},
+            [1],
+            [1, 2],
+        ),
+    ],
+)
+def test_limited_keywords_mean_what_they_say(schema: Any, fits: Any, fits_not: Any) -> None:
+    assert misfit([("it", json.dumps(fits), schema)]) is None
+    assert misfit([("it", json.dumps(fits_not), schema)]) is not None
 
 
 JSON = st.recursive(
@@ -246,9 +367,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans(), st.integers(0, 4))
-def test_whatever_is_json_fits_the_schema_that_takes_all(
-    document: Any, is_ascii: bool, indent: int
-) -> None:
+def test_all_json_fits_a_schema_that_takes_all(document: Any, is_ascii: bool, indent: int) -> None:
     text = json.dumps(document, ensure_ascii=is_ascii, indent=indent)
 
     assert misfit([("it", text, each) for each in (True, {}, {"enum": [document]})]) is None

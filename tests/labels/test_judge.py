@@ -109,7 +109,7 @@ async def test_nonsense_gives_no_label_is_counted_and_paid() -> None:
 
 @in_virtual_time
 async def test_beyond_the_number_of_the_day_nothing_is_graded() -> None:
-    bench = Bench(settings={"gradings_per_day": 5}).learn(today(gradings=3))
+    bench = Bench(settings={"gradings": 5}).learn(today(gradings=3))
     for request in range(4):
         bench.judge.ended(call(f"r{request}"))
     await idle()
@@ -198,9 +198,7 @@ async def test_a_request_that_the_judge_refuses_is_left_out_at_once_and_holds_up
 
 
 @in_virtual_time
-async def test_labels_stop_counting_below_the_agreement_are_still_given_and_can_come_back(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_labels_below_the_agreement_can_come_back(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench().learn()
     for number, agreement in enumerate([Agreement(), NO_AGREEMENT, NO_AGREEMENT, FULL_AGREEMENT]):
         bench.learn(agreement=agreement)

@@ -13,10 +13,8 @@ TODAY = date(2026, 3, 1)
 
 
 @given(st.lists(st.floats(0.001, 1.0), max_size=40), st.floats(0.0, 5.0))
-def test_dollars_are_exceeded_by_the_last_grading_at_most(
-    costs: list[float], dollars: float
-) -> None:
-    budget = JudgeBudget(gradings=1000, dollars=dollars)
+def test_dollars_are_exceeded_by_one_grading_at_most(costs: list[float], dollars: float) -> None:
+    budget = JudgeBudget(dollars)
     paid = [0.0]
     for cost in costs:
         if budget.has_room():
@@ -29,12 +27,12 @@ def test_dollars_are_exceeded_by_the_last_grading_at_most(
 
 @pytest.mark.parametrize(("gradings", "dollars"), [(0, None), (10, 0.0)])
 def test_a_budget_of_nothing_allows_nothing(gradings: int, dollars: float | None) -> None:
-    assert not JudgeBudget(gradings=gradings, dollars=dollars).has_room()
+    assert not JudgeBudget(dollars, gradings=gradings).has_room()
 
 
 @pytest.mark.parametrize("gone", [0.0, LAG_SECONDS + 1.0])
 def test_a_new_day_begins_at_nothing_once_the_log_has_the_last_grading(gone: float) -> None:
-    budget = JudgeBudget(gradings=1, dollars=1.0)
+    budget = JudgeBudget(1.0, gradings=1)
     budget.end(budget.begin(), dollars=2.0)
     assert not budget.has_room()
 

@@ -92,9 +92,7 @@ def test_its_price_is_unknown_before_the_proxy_runs() -> None:
     assert JudgeCalls("critic").price() is None
 
 
-async def test_without_reported_tokens_the_cost_is_unknown_not_zero(
-    ask_through: AskThrough,
-) -> None:
+async def test_without_tokens_the_cost_is_unknown_not_zero(ask_through: AskThrough) -> None:
     reply = await ask(ask_through(FakeRouter(lambda arguments: answer(None, 0.0))))
 
     assert reply == Reply("{}")
@@ -105,9 +103,7 @@ async def test_without_reported_tokens_the_cost_is_unknown_not_zero(
     [litellm.ContextWindowExceededError(**NAMES), litellm.ContentPolicyViolationError(**NAMES)],
     ids=["too long", "not allowed"],
 )
-async def test_what_is_about_the_content_is_refused_without_a_second_try(
-    ask_through: AskThrough, error: Exception
-) -> None:
+async def test_refused_content_has_no_second_try(ask_through: AskThrough, error: Exception) -> None:
     def refuse(arguments: dict[str, Any]) -> Any:
         raise error
 
@@ -118,9 +114,7 @@ async def test_what_is_about_the_content_is_refused_without_a_second_try(
     assert len(router.calls) == 1
 
 
-async def test_a_bad_request_in_any_form_is_refused_and_says_nothing_of_the_next(
-    ask_through: AskThrough,
-) -> None:
+async def test_a_bad_request_is_refused_and_says_nothing_more(ask_through: AskThrough) -> None:
     def refuse(arguments: dict[str, Any]) -> Any:
         raise litellm.BadRequestError(**NAMES)
 

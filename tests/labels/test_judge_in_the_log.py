@@ -129,9 +129,7 @@ def by_hand(cases: Sequence[Judged], window: int) -> dict[tuple[str, str], Agree
 
 @settings(max_examples=12)
 @given(st.lists(JUDGED, max_size=12), st.integers(1, 6))
-def test_agreement_is_that_of_the_newest_calls_that_both_judged(
-    cases: list[Judged], window: int
-) -> None:
+def test_agreement_is_of_the_newest_that_both_judged(cases: list[Judged], window: int) -> None:
     """The newest word of each counts, labels of weight 0 too; and a failed grading adds nothing."""
     records: list[Record] = []
     for number, case in enumerate(cases):
@@ -145,7 +143,6 @@ def test_agreement_is_that_of_the_newest_calls_that_both_judged(
             records.append(judged)
         for place, value in enumerate(case.user_said):
             records.append(label(request_id, LabelKind.FEEDBACK, value, at + place))
-        records.append(label(request_id, LabelKind.IMPLICIT, 0.0, at))
 
     found = read(records, lambda connection: agreements(connection, window))
 

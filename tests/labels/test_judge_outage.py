@@ -78,9 +78,7 @@ async def test_beyond_patience_requests_are_left_out_and_counted_and_the_rest_is
 
 
 @in_virtual_time
-async def test_in_an_endless_outage_the_queue_stays_bounded_and_those_without_time_make_room() -> (
-    None
-):
+async def test_in_an_endless_outage_those_without_time_make_room() -> None:
     settings = {"patience_seconds": 60.0, "most_waiting": 100}
     bench = Bench(ScriptedJudge(down_for(1e9)), settings).learn()
     for request in range(3000):
@@ -126,9 +124,7 @@ async def test_a_request_that_always_fails_holds_up_no_other() -> None:
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 0.999])
 @in_virtual_time
-async def test_pauses_double_up_to_the_longest_and_jitter_takes_up_to_half_off(
-    jitter: float,
-) -> None:
+async def test_pauses_double_to_the_longest_with_jitter(jitter: float) -> None:
     availability = Availability(lambda: jitter)
     loop = asyncio.get_running_loop()
     pauses = []

@@ -28,9 +28,7 @@ def test_a_rate_of_nothing_is_nobody_and_of_one_is_everybody(seed: int) -> None:
 
 
 @given(SEEDS, st.text(), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_a_larger_sample_holds_the_smaller_one(
-    seed: int, request_id: str, rate: float, other: float
-) -> None:
+def test_larger_samples_hold_smaller(seed: int, request_id: str, rate: float, other: float) -> None:
     small, large = sorted((rate, other))
 
     assert is_drawn(seed, request_id, small) <= is_drawn(seed, request_id, large)

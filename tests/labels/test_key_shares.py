@@ -30,9 +30,7 @@ def most(found: KeyShares, key: str) -> float:
     ("own", "others", "part"),
     [(10, 0, 100), (1, 99, 5), (10, 90, 20), (25, 75, 50), (60, 40, 50), (80, 20, 60), (96, 4, 92)],
 )
-def test_a_key_has_twice_its_share_and_leaves_the_others_twice_theirs(
-    own: int, others: int, part: int
-) -> None:
+def test_a_key_has_twice_its_share_and_leaves_as_much(own: int, others: int, part: int) -> None:
     assert most(shares({"own": own, "other": others}), "own") == part
 
 

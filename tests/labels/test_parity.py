@@ -128,7 +128,7 @@ class Bench:
         self.counters = Counters()
         sinks = JudgeSinks(self.findings.append, self.gradings.append, self.counters)
         budget = JudgeBudget(gradings=10_000, dollars=None)
-        asking = Asking("critic", judge, budget, self.cost, sinks, timeout_seconds=timeout_seconds)
+        asking = Asking("critic", judge, budget, self.cost, sinks, timeout_seconds)
         self.comparer = Comparer("large", asking, self.findings.append, self.counters)
 
     async def compare(self, *answers: ShownAnswer) -> Outcome | None:
@@ -173,9 +173,7 @@ async def test_the_same_answer_satisfies_and_no_judge_is_asked() -> None:
     ("large", "small", "value"),
     [("good one", "bad one", 0.0), ("bad one", "good one", 1.0), ("good a", "good b", 1.0)],
 )
-async def test_another_answer_satisfies_where_it_is_as_good(
-    large: str, small: str, value: float
-) -> None:
+async def test_another_answer_as_good_satisfies(large: str, small: str, value: float) -> None:
     bench = Bench(prefers("good"))
 
     assert await bench.compare(shown("large", large), shown("small", small)) is Outcome.ANSWERED
@@ -221,9 +219,7 @@ async def test_nonsense_gives_no_preference_and_a_judge_that_is_away_is_asked_ag
     assert bench.values == {"r1.large": 1.0}
 
 
-async def test_a_judge_that_always_says_first_stops_counting_and_says_so(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_judge_that_always_says_first_stops(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(always("answer_1"))
     for number in range(ENOUGH_PREFERENCES):
         await bench.compare(shown("large", f"one {number}"), shown("small", f"two {number}"))
@@ -255,9 +251,7 @@ def test_few_preferences_say_nothing_of_a_judge() -> None:
 
 
 @given(st.integers(0, 500), st.integers(0, 500))
-def test_the_interval_holds_the_share_and_a_limit_of_all_is_never_passed(
-    first: int, second: int
-) -> None:
+def test_the_interval_holds_the_share_within_its_limit(first: int, second: int) -> None:
     found = PositionBias(first, second)
     low, high = found.interval
 

@@ -65,9 +65,7 @@ def test_at_first_all_labels_are_bought_and_ever_fewer_later() -> None:
         (Need(1e6, is_unfamiliar=True), UNFAMILIAR),
     ],
 )
-def test_when_settled_labels_are_bought_where_the_decision_depends_on_them(
-    found: Need, expected: float
-) -> None:
+def test_when_settled_labels_are_bought_where_it_matters(found: Need, expected: float) -> None:
     assert rate(found) == expected
 
 
@@ -97,16 +95,6 @@ def test_a_model_that_becomes_worse_is_suspected_and_once_that_is_known_labels_a
         assert rate(need(known, "large", 0.7, None)) == 1.0
         known.decided(float(request), True)
     assert rate(need(known, "large", 0.7, None)) < 1.0
-
-
-def test_labels_are_bought_of_a_model_whose_answers_look_worse_before_any_label_says_so() -> None:
-    known = taught(600, 0.9)
-    for _ in range(100):
-        known.answer_changes[0].add(0.0, is_proved=True)
-    assert need(known, "large", 0.7, None).suspicion == 0.0
-    for _ in range(40):
-        known.answer_changes[0].add(-0.4, is_proved=True)
-    assert rate(need(known, "large", 0.7, None)) == SUSPECTED
 
 
 def test_a_prompt_twice_as_long_as_any_that_was_judged_is_unfamiliar() -> None:

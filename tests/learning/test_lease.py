@@ -26,9 +26,7 @@ asyncio.run(hold())
 """
 
 
-async def test_one_of_two_gets_it_and_the_other_one_when_it_is_given_back(
-    either: AsyncEngine,
-) -> None:
+async def test_one_of_two_gets_it_then_the_other(either: AsyncEngine) -> None:
     one, two = lease_of(either), lease_of(either)
     assert [await one.take(), await two.take(), await one.take()] == [True, False, True]
     await two.release()  # it has none

@@ -136,9 +136,7 @@ async def test_what_fails_after_the_commit_is_logged_once_and_published_as_taken
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["in one transaction", "in two"])
-async def test_a_batch_that_was_sent_twice_is_logged_once(
-    either: AsyncEngine, *, apart: bool
-) -> None:
+async def test_a_batch_sent_twice_is_logged_once(either: AsyncEngine, *, apart: bool) -> None:
     """Its commit's answer was lost at the worker, which sent it again with a later record."""
     outlet = MemoryOutlet()
     first: list[Record] = [request(), served_call(), label()]
@@ -173,9 +171,7 @@ async def test_what_cannot_be_written_is_dropped_and_the_rest_goes_on(either: As
     assert loop.counters.as_dict() == {"records_dropped": 4}
 
 
-async def test_a_batch_of_which_nothing_is_written_is_published_as_taken(
-    either: AsyncEngine,
-) -> None:
+async def test_a_batch_of_nothing_is_published_as_taken(either: AsyncEngine) -> None:
     """Though the position stays: its requests are in flight until then."""
     outlet = MemoryOutlet()
     async with learning(either, outlet=outlet):

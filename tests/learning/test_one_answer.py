@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.records import GradingRecord, Record, RequestRecord
 from litellm_messplus.runtime.vocabulary import (
-    FAILED,
     CallStatus,
     Failure,
     GradingStatus,
@@ -28,14 +27,12 @@ from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.judging import label_costs
-from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.tables import outcomes, request_sums, verdicts
 from litellm_messplus.switching.modes import Arm, Trial
 from tests.support.builders import (
     LARGE,
     SMALL,
     build_state,
-    energy,
     exploration_call,
     label,
     request,
@@ -67,21 +64,7 @@ async def saved(database: AsyncEngine) -> float:
         return (await label_costs(connection, today, today))["zoo"].saved
 
 
-async def test_what_happened_costs_what_the_energy_was_measured_to_cost(
-    database: AsyncEngine,
-) -> None:
-    for number in range(5):
-        served = served_call(f"r{number}", candidate=SMALL, cost=1.0)
-        await log.append(database, [*small(f"r{number}"), energy(served, 5.0, 3.0)])
-
-    happened = await ObservedLog(database, "zoo", ["default"]).happened(None)
-
-    assert happened.cost == (await tally(database)).cost_per_request == 3.0
-
-
-async def test_a_failed_explored_request_saves_nothing_and_its_unseen_call_is_paid(
-    database: AsyncEngine,
-) -> None:
+async def test_a_failed_explored_request_saves_nothing_and_pays(database: AsyncEngine) -> None:
     await log.append(database, small("r1"))
     assert await saved(database) == 9.0
 
@@ -93,9 +76,7 @@ async def test_a_failed_explored_request_saves_nothing_and_its_unseen_call_is_pa
     assert await saved(database) == (await tally(database)).saved == 9.0 - 10.0
 
 
-async def test_what_is_served_as_before_saves_nothing_and_judging_is_paid(
-    database: AsyncEngine,
-) -> None:
+async def test_served_as_before_saves_nothing_and_judging_is_paid(database: AsyncEngine) -> None:
     """By the one number of status, views and the budget of labels."""
     record = small("r2")[0]
     assert isinstance(record, RequestRecord)
@@ -108,19 +89,17 @@ async def test_what_is_served_as_before_saves_nothing_and_judging_is_paid(
     async with database.connect() as connection:
         views = [
             (await connection.execute(text(f"SELECT SUM(saved) FROM {view}"))).scalar_one()
-            for view in ("savings", "outcomes_per_hour", "outcomes_per_key", "outcomes_per_team")
+            for view in ("savings", "outcomes_per_key")
         ]
     status = await read_status(database)
 
     assert status.levels[0].overall.savings is not None
     assert status.levels[0].overall.savings.saved == status.label_costs[0].saved == 7.0
     assert await saved(database) == 7.0
-    assert views == [7.0] * 4
+    assert views == [7.0] * 2
 
 
-async def test_of_two_checks_that_say_the_same_the_fold_and_the_table_take_one(
-    database: AsyncEngine,
-) -> None:
+async def test_two_equal_checks_are_one_in_fold_and_table(database: AsyncEngine) -> None:
     """One of them spoke again, so that the other stands before it in the log."""
     sources = [("check:a", 1.0), ("check:b", 0.3), ("check:a", 0.5)]
     labels = [
@@ -171,24 +150,15 @@ words = st.lists(
 
 @st.composite
 def courses(draw: st.DrawFn, name: str) -> list[Record]:
-    """A request that is judged before its end and after, often failed; and perhaps a turn that goes
-    on with it."""
+    """A request that is judged before its end and after, often failed."""
     labels = [
         label(name, value, label_id=f"{name}-{n}", kind=kind, source=source, weight=weight)
         for n, ((kind, source), value, weight) in enumerate(draw(words) + draw(words))
     ]
-    failed = draw(st.booleans())
-    status = CallStatus.FAILURE if failed else CallStatus.SUCCESS
+    status = draw(st.sampled_from(CallStatus))
     end: list[Record] = [served_call(name, status=status)]
-    if failed and draw(st.booleans()):
-        end.append(label(name, 0.0, label_id=f"{name}-f", kind=LabelKind.CHECK, source=FAILED))
     at = draw(st.integers(0, len(labels)))
-    events: list[Record] = [*labels[:at], *end, *labels[at:]]
-    if draw(st.booleans()):
-        turn = f"{name}-turn"
-        at = draw(st.integers(0, len(events)))
-        events[at:at] = [request(turn, counted_with=name), served_call(turn)]
-    return [request(name), *events]
+    return [request(name), *labels[:at], *end, *labels[at:]]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -196,7 +166,7 @@ def courses(draw: st.DrawFn, name: str) -> list[Record]:
 async def test_the_fold_and_the_table_let_the_same_label_count_failed_or_not(
     database: AsyncEngine, data: st.DataObject
 ) -> None:
-    """Whenever it was given: before the end or after, before the conversation went on or after."""
+    """Whenever it was given: before the end or after."""
     head = await log.head(database)
     records = data.draw(courses(f"r{head}"))
     random, rest = Random(data.draw(st.integers(0, 9))), list(records)
@@ -216,9 +186,7 @@ async def test_the_fold_and_the_table_let_the_same_label_count_failed_or_not(
     assert {name: (each.source, each.value, each.weight) for name, each in counting} == found
 
 
-async def test_who_failed_is_counted_apart_and_what_is_under_way_is_no_failure(
-    database: AsyncEngine,
-) -> None:
+async def test_who_failed_is_apart_and_under_way_is_no_failure(database: AsyncEngine) -> None:
     records: list[Record] = [*small("answered"), *small("under way")[:1]]
     for failure in Failure:
         failed = served_call(failure, status=CallStatus.FAILURE)
@@ -227,7 +195,7 @@ async def test_who_failed_is_counted_apart_and_what_is_under_way_is_no_failure(
 
     found = await tally(database)
 
-    assert (found.requests, found.succeeded, found.failed) == (7, 1, 5)
+    assert (found.requests, found.succeeded, found.failed) == (8, 1, 6)
     by_whom = [getattr(found, f"failed_{failure.value}") for failure in Failure]
     assert by_whom == [1] * len(Failure)
-    assert found.answered_share == pytest.approx(1 / 6)
+    assert found.answered_share == pytest.approx(1 / 7)

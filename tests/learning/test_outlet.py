@@ -57,9 +57,7 @@ async def test_the_silence_is_measured_on_the_readers_clock(either: AsyncEngine)
     assert there.silent_seconds == 0.0
 
 
-async def test_a_deleted_file_is_noticed_at_the_next_sign_and_read_again(
-    database: AsyncEngine,
-) -> None:
+async def test_a_deleted_file_is_noticed_and_read_again(database: AsyncEngine) -> None:
     here, there = outlet_of(database), outlet_of(database)
     await here.publish(b"one", 1)
     assert await there.newer() == b"one"

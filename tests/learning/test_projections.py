@@ -29,10 +29,8 @@ from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.rows import row_of
 from litellm_messplus.store.tables import (
-    call_energy,
     calls,
     gradings,
-    hourly_request_sums,
     label_precedence,
     labels,
     outcomes,
@@ -40,11 +38,11 @@ from litellm_messplus.store.tables import (
     requests,
     verdicts,
 )
-from tests.support.builders import energy, label, request, served_call
+from tests.support.builders import label, request, served_call
 from tests.support.postgres import Postgres, postgres_server
 from tests.support.summing import assert_projections_are_the_logs, eventful, write
 
-LOGGED = (outcomes, verdicts, requests, calls, labels, gradings, call_energy, label_precedence)
+LOGGED = (outcomes, verdicts, requests, calls, labels, gradings, label_precedence)
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +122,7 @@ def test_a_request_with_many_labels_is_read_from_the_log() -> None:
     phases=[Phase.generate],  # a smaller seed is no smaller log
 )
 @drawn(seed=st.integers(0, 10**6))
-async def test_what_requests_came_to_is_one_number_after_any_sequence(
-    summed: AsyncEngine, seed: int
-) -> None:
+async def test_requests_come_to_one_number_in_any_order(summed: AsyncEngine, seed: int) -> None:
     """Outcomes added up in Python, by the database, and as they came in."""
     await empty(summed)  # of the example before
     other = create_engine(summed.url.render_as_string(hide_password=False))
@@ -141,21 +137,19 @@ async def test_what_requests_came_to_is_one_number_after_any_sequence(
             key: Tally.of(row for row in rows if (row.zoo, row.service_level) == key)
             for key in {(row.zoo, row.service_level) for row in rows}
         }
-        for source in (outcomes, request_sums, hourly_request_sums):
+        for source in (outcomes, request_sums):
             assert plain(await tallies(connection, *level, source=source)) == plain(in_python)
 
 
 RULES = (
     PRECEDENCE,
-    (LabelKind.IMPLICIT, LabelKind.JUDGE, LabelKind.CHECK, LabelKind.FEEDBACK),
+    (LabelKind.JUDGE, LabelKind.CHECK, LabelKind.FEEDBACK),
     (LabelKind.CHECK,),
 )
 
 
 @pytest.mark.parametrize("rule", RULES[1:])
-async def test_another_rule_makes_other_sums(
-    summed: AsyncEngine, rule: tuple[LabelKind, ...]
-) -> None:
+async def test_another_rule_another_sums(summed: AsyncEngine, rule: tuple[LabelKind, ...]) -> None:
     await write([summed], eventful(20, 1), Random(1))
     before = await answered(summed)
 
@@ -190,7 +184,7 @@ async def test_a_batch_that_is_refused_leaves_the_sums_as_they_were(summed: Asyn
 
 async def test_what_has_no_request_counts_nowhere(summed: AsyncEngine) -> None:
     orphan = served_call("never")
-    await log.append(summed, [request("r1"), orphan, energy(orphan, 3.0, 0.5), label("never")])
+    await log.append(summed, [request("r1"), orphan, label("never")])
 
     await assert_projections_are_the_logs(summed)
 
@@ -210,9 +204,7 @@ async def test_rows_that_leave_the_log_stay_in_the_sums(summed: AsyncEngine) -> 
     assert await answered(summed) == (2, 2, 1.0)
 
 
-async def test_the_usual_batch_reads_nothing(
-    database: AsyncEngine,
-) -> None:
+async def test_the_usual_batch_reads_none(database: AsyncEngine) -> None:
     """Requests, and the first calls of those that this process wrote before."""
     await log.append(database, [request(f"r{n}") for n in range(20)])
     sent: list[str] = []
@@ -225,7 +217,7 @@ async def test_the_usual_batch_reads_nothing(
     await log.append(database, batch)
 
     assert sum(statement.startswith("SELECT") for statement in sent) == 0
-    assert sum(statement.startswith("INSERT") for statement in sent) == 7
+    assert sum(statement.startswith("INSERT") for statement in sent) == 5
 
 
 def eventful_after(prefix: str) -> list[Record]:
@@ -248,9 +240,7 @@ async def answered(database: AsyncEngine) -> tuple[int, int, float]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_the_status_of_the_whole_time_is_that_of_a_window_over_all(
-    summed: AsyncEngine, seed: int
-) -> None:
+async def test_the_whole_times_status_is_a_full_windows(summed: AsyncEngine, seed: int) -> None:
     """The window asks the log itself, request by request."""
     await write([summed], eventful(25, seed), Random(seed))
 

@@ -41,9 +41,7 @@ async def test_both_calls_were_paid_to_serve(database: AsyncEngine) -> None:
     assert by_role == {"replaced": 1.0, "served": 5.0, "exploration": 0.25}
 
 
-async def test_a_first_answer_of_the_largest_tells_what_it_alone_would_have_cost(
-    database: AsyncEngine,
-) -> None:
+async def test_a_first_answer_of_the_largest_tells_its_cost(database: AsyncEngine) -> None:
     found = await came_to(database, replaced_call(cost=1.5), served_call(cost=5.0), largest=SMALL)
     assert found.cost_largest == 1.5
 

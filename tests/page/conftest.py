@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.page import data
 from litellm_messplus.store.database import create_engine
-from tests.page.scenes import make_scene, outage, reading_scene, watched_scene
+from tests.page.scenes import make_scene, outage, watched_scene
 from tests.page.serving import ServedPage, make_database
 from tests.support.browser import chromium
 from tests.support.packages import program
@@ -49,12 +49,7 @@ def empty_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="package")
-def reading_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return reading_scene(tmp_path_factory.mktemp("reading") / "messplus.db")
-
-
-@pytest.fixture(scope="package")
-def scenes(watched_url: str, outage_url: str, empty_url: str, reading_url: str) -> None:
+def scenes(watched_url: str, outage_url: str, empty_url: str) -> None:
     """All of them are made before a browser, whose event loop leaves no room for another."""
 
 

@@ -1,5 +1,4 @@
-"""What a zoo can look like on the page: nothing yet, some requests, watched, an outage, and answers
-that are read."""
+"""What a zoo can look like on the page: nothing yet, some requests, watched, and an outage."""
 
 import asyncio
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.switching.modes import Arm, Trial
 from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, ZOO, traffic
-from tests.support.answers_read import add_to, logged
+from tests.support.answers_read import write_taught
 from tests.support.builders import build_engine, build_zoo, label
 
 WATCHED, SERVED, FAILED = WARM_UP + 400, 10, 110
@@ -62,23 +61,10 @@ def make_scene(path: Path, records: list[Record]) -> str:
     return url
 
 
-def reading_scene(path: Path) -> str:
-    """A zoo whose answers are read: one in four of the small model's is replaced."""
-    records = lately(60)
-    of_page = {
-        "estimated_cost": {name: cost for name, (cost, _) in CANDIDATES.items()},
-        "estimated_satisfaction": {name: rate for name, (_, rate) in CANDIDATES.items()},
-    }
-    records += logged(ZOO, SMALL, LARGE, datetime.now(UTC), **of_page)
-    url = f"sqlite+aiosqlite:///{path}"
-    add_to(url, _engine(), list(CANDIDATES), records)
-    return url
-
-
 def watched_scene(path: Path) -> str:
     """A watched zoo that has learned what answers show."""
     url = make_scene(path, watched())
-    add_to(url, _engine(), list(CANDIDATES), [])
+    write_taught(url, _engine(), list(CANDIDATES))
     return url
 
 
@@ -97,7 +83,7 @@ def lately(count: int) -> list[Record]:
             if number > count:
                 break
             at = now - PAUSE * (count + 1 - number)
-            record = replace(record, created_at=at, service_level="default", limits=None)
+            record = replace(record, created_at=at, service_level="default")
         elif isinstance(record, CallRecord):
             record = replace(record, ended_at=at + timedelta(seconds=record.seconds or 0.0))
         elif isinstance(record, LabelRecord):

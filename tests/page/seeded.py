@@ -35,19 +35,6 @@ LIVE = {
     (ZOO, "default"): LiveLevel(-3.2, 0.004, True, ALPHA["default"], "usd", 0.3),
     (ZOO, "gold"): LiveLevel(4.6, 0.021, True, ALPHA["gold"], "usd", 0.3),
 }
-LIMITS = {
-    "expected": {"late": 0.04, "cost": 0.01},
-    "binding": "latency",
-    "late_after": 2.0,
-    "late_owed": 3.2,
-    "late_price": 0.0041,
-    "late": {},
-    "budget": 20.0,
-    "spent": 6.0,
-    "allowed": 11.0,
-    "strain": 1.0,
-}
-"""Of the level `gold`, at each of its requests."""
 DAYS = 30
 
 HOSTILE = (
@@ -139,14 +126,13 @@ def _request(
         prompt=words,
         propensity=0.95,
         exploration_calls=0,
-        limits=LIMITS if level == "gold" else None,
     )
     decided = replace(
         decided,
         # Of another version, whose words are shown as they are logged.
         reason=cast(Reason, hostile) or decided.reason,
         names=Names(key_alias=hostile, tags=(hostile,)) if hostile else None,
-        gated=Gated((chosen, LARGE), (f"first: {hostile}", hostile)) if hostile else None,
+        gated=Gated((chosen, LARGE), (hostile,)) if hostile else None,
         place=_place(number, level),
     )
     yield decided

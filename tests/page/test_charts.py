@@ -44,9 +44,7 @@ NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
     ("days", "step", "points"),
     [(1, HOUR, 24), (7, 6 * HOUR, 28), (30, DAY, 30), (90, DAY, 90), (365, 7 * DAY, 53)],
 )
-def test_a_range_has_steps_that_a_person_can_tell_apart(
-    days: int, step: timedelta, points: int
-) -> None:
+def test_a_range_has_steps_to_tell_apart(days: int, step: timedelta, points: int) -> None:
     span = span_of(days, NOW)
 
     assert span.step == step
@@ -125,9 +123,7 @@ async def test_the_points_of_a_range_add_up_to_what_the_log_says(
     assert queues / expected.requests == pytest.approx(expected.queue)
 
 
-async def test_the_rate_lies_in_its_interval_and_alpha_is_what_was_promised(
-    database: AsyncEngine,
-) -> None:
+async def test_the_rate_is_in_its_interval_and_alpha_as_promised(database: AsyncEngine) -> None:
     for point in await points_of(database, "gold", 30):
         assert point.promised in (ALPHA["gold"], None)
         if point.rate is not None:
@@ -237,9 +233,7 @@ async def aside(watched_url: str) -> AsyncIterator[AsyncEngine]:
 
 
 @pytest.mark.parametrize("days", [NEWEST_ONLY, A_DAY])
-async def test_every_request_of_an_outage_is_in_one_step(
-    out: AsyncEngine, days: int | None
-) -> None:
+async def test_every_request_of_an_outage_is_in_a_step(out: AsyncEngine, days: int | None) -> None:
     found = await service(out, days)
 
     assert sum(point.requests for point in found.points) == SERVED + FAILED

@@ -70,9 +70,7 @@ def test_nothing_is_changed_without_the_word_of_the_browser(signed_in: httpx.Cli
     assert signed_in.get(ROUTE).json()["revision"] == 0
 
 
-def test_where_the_browser_names_the_origin_alone_it_is_that_of_the_page(
-    own: ServedPage, signed_in: httpx.Client
-) -> None:
+def test_an_origin_alone_is_that_of_the_page(own: ServedPage, signed_in: httpx.Client) -> None:
     origin = own.url.removesuffix("/messplus/ui/")
 
     assert change(signed_in, {"origin": origin}).status_code == 200

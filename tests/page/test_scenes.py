@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from litellm_messplus.status.report import Unrouted
 from tests.page.scenes import FAILED, SERVED
 from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
 from tests.page.test_browser import SIZES, Opened, violations
-from tests.support.answers_read import READ, REPLACED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -44,7 +44,9 @@ def assert_usable(opened: Opened, page: "Page") -> None:
 
 
 @pytest.mark.parametrize("scene", ["outage_url"], indirect=True)
-def test_an_outage_is_failing_and_shows_the_answered_share_in_red(opened: Opened) -> None:
+def test_an_outage_shows_the_answered_share_in_red(scene: ServedPage, opened: Opened) -> None:
+    """And what was not routed, as a notice."""
+    scene.unrouted = (Unrouted(ZOO, "image_generation", 1_200),)
     page = opened.sign_in()
     card = page.locator(".promise").first
     share = f"{100 * SERVED / (SERVED + FAILED):.1f} %"
@@ -59,6 +61,8 @@ def test_an_outage_is_failing_and_shows_the_answered_share_in_red(opened: Opened
     assert f"{FAILED} of {SERVED + FAILED} failed" in card.inner_text()
     assert page.get_by_text(f"{share} of {SERVED + FAILED} answered").is_visible()
     assert page.locator(".chip.good").count() == 0
+    notice = page.locator(".alerts .notice").last.inner_text()
+    assert notice.split("\n") == [ZOO, "1,200 requests by image_generation were not routed"]
     assert_usable(opened, page)
 
 
@@ -114,15 +118,3 @@ def test_times_have_seconds_and_axes_have_names_and_round_ticks(opened: Opened) 
     assert "number of the request" in ticks
     assert "satisfied requests owed" in ticks
     assert "100" in ticks
-
-
-@pytest.mark.parametrize("scene", ["reading_url"], indirect=True)
-def test_answers_that_are_read_show_how_far_they_are_believed(opened: Opened) -> None:
-    page = opened.sign_in()
-    card = page.locator("#answers")
-    card.get_by_role("heading", name="Answers that are read").wait_for()
-
-    assert "better than their prompts by" in card.inner_text()
-    assert f"{REPLACED} of {READ}" in card.inner_text()
-    assert card.locator("figure.reliability").count() == 1
-    assert_usable(opened, page)

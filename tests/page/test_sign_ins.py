@@ -66,9 +66,7 @@ async def test_of_two_who_use_a_code_at_once_one_gets_in(sign_ins: SignIns) -> N
 
 
 @pytest.mark.parametrize("guess", ["", "guess", "x" * 100])
-async def test_a_guess_opens_nothing_and_takes_no_lock(
-    sign_ins: SignIns, empty: AsyncEngine, guess: str
-) -> None:
+async def test_a_guess_opens_nothing(sign_ins: SignIns, empty: AsyncEngine, guess: str) -> None:
     statements: list[str] = []
     event.listen(
         empty.sync_engine, "before_cursor_execute", lambda *given: statements.append(given[2])

@@ -18,7 +18,7 @@ PAGE = Document(ROOT / "docs" / "upgrade.md")
 
 def history(url: str) -> dict[str, list[Any]]:
     """Every row of the log, and the snapshots of its state."""
-    tables = ("requests", "calls", "labels", "log_head", "snapshots", "schema_history")
+    tables = ("requests", "calls", "labels", "log_head", "snapshots")
     return {name: query(url, f"SELECT * FROM {name} ORDER BY 1, 2") for name in tables}
 
 

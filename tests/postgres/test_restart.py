@@ -32,9 +32,7 @@ async def client(own_server: Postgres, tmp_path: Path) -> AsyncIterator[httpx.As
             yield opened
 
 
-async def test_the_metrics_are_there_while_it_is_away(
-    own_server: Postgres, client: httpx.AsyncClient
-) -> None:
+async def test_metrics_while_it_is_away(own_server: Postgres, client: httpx.AsyncClient) -> None:
     own_server.kill()
     scraped = await client.get("/messplus/metrics")
     ready = await client.get("/messplus/ready")
@@ -46,9 +44,7 @@ async def test_the_metrics_are_there_while_it_is_away(
     assert (ready.status_code, ready.text) == (200, "degraded")
 
 
-async def test_the_first_status_after_it_is_answered(
-    own_server: Postgres, client: httpx.AsyncClient
-) -> None:
+async def test_the_first_status_after_it(own_server: Postgres, client: httpx.AsyncClient) -> None:
     """By a connection from before it, which was not tried since."""
     assert (await client.get("/messplus/status")).status_code == 200
     own_server.kill()

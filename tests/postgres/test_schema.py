@@ -1,12 +1,18 @@
-"""A database of this version is one that a start goes on with, on Postgres as on SQLite."""
+"""The migrations make the tables of the code on Postgres too, comments included."""
 
-from litellm_messplus.store.reading import reading
-from litellm_messplus.upkeep.integrity import Outcome, check_schema
-from tests.support.earlier_checkouts import made
+from typing import Any
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.store.tables import metadata
 
 
-async def test_a_database_of_this_version_is_as_the_code_has_it(database_url: str) -> None:
-    await made(database_url)
+async def test_the_migrations_make_exactly_the_tables_of_the_code(database: AsyncEngine) -> None:
+    def difference(connection: Connection) -> list[Any]:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
 
-    async with reading(database_url) as engine:
-        assert (await check_schema(engine)).outcome is Outcome.SOUND
+    async with database.connect() as connection:
+        assert await connection.run_sync(difference) == []

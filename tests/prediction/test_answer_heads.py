@@ -68,9 +68,7 @@ def test_answers_look_as_usual_after_their_models_rate_starts_again() -> None:
 
 
 @given(st.integers(0, 1), st.floats(-100.0, 100.0), st.floats(-4.6, 4.6))
-def test_before_any_label_an_answer_shows_exactly_nothing(
-    model: int, number: float, odds: float
-) -> None:
+def test_before_any_label_an_answer_shows_nothing(model: int, number: float, odds: float) -> None:
     heads = AnswerHeads(2)
     assert heads.shift(model, answer(number), odds) == 0.0
     heads.saw(model, answer(number), odds)
@@ -97,9 +95,7 @@ def test_noise_is_hardly_believed() -> None:
 
 
 @given(st.floats(-4.6, 4.6), st.floats(0.0, 1.0))
-def test_a_number_that_is_not_known_shows_nothing_and_teaches_nothing(
-    above: float, label: float
-) -> None:
+def test_an_unknown_number_shows_and_teaches_nothing(above: float, label: float) -> None:
     heads, unknown = taught(100, shown=1.5), answer(np.nan)
     assert heads.shift(0, unknown, above) == 0.0
 
@@ -115,23 +111,23 @@ def test_a_number_that_is_not_known_shows_nothing_and_teaches_nothing(
     assert all(np.isfinite(each).all() for each in heads.spread)
 
 
-def test_streams_without_log_probabilities_do_not_blur_what_whole_answers_show() -> None:
-    def shifts(streams: int) -> tuple[float, float]:
+def test_answers_without_a_score_do_not_blur_what_scores_show() -> None:
+    def shifts(unscored: int) -> tuple[float, float]:
         heads, draws = AnswerHeads(1), np.random.default_rng(0)
         for _ in range(400):
             label = float(draws.random() < 0.7)
-            whole = sure(label - 3.0 + draws.normal(0.0, 0.5))
-            for each in (whole, *[read_answer(Answer("It is 4."))] * streams):
+            first = scored(label - 0.5 + draws.normal(0.0, 0.5))
+            for each in (first, *[read_answer(Answer("It is 4."))] * unscored):
                 heads.learn(0, each, 0.85, 0.0, Label(label))
                 heads.saw(0, each, 0.0)
-        return heads.shift(0, sure(-2.0), 0.0), heads.shift(0, sure(-3.0), 0.0)
+        return heads.shift(0, scored(0.5), 0.0), heads.shift(0, scored(-0.5), 0.0)
 
-    def sure(log_probability: float) -> AnswerSurface:
-        return read_answer(Answer("It is 4.", log_probabilities=(log_probability,)))
+    def scored(score: float) -> AnswerSurface:
+        return read_answer(Answer("It is 4.", score=score))
 
-    good, bad = shifts(streams=0)
+    good, bad = shifts(unscored=0)
     assert bad < -1.0 < 0.5 < good
-    assert shifts(streams=4) == pytest.approx((good, bad), abs=0.25)
+    assert shifts(unscored=4) == pytest.approx((good, bad), abs=0.25)
 
 
 def test_an_unusual_answer_counts_by_how_unusual_it_is_for_that_model() -> None:
@@ -155,9 +151,7 @@ def test_another_models_answer_moves_a_chance_the_way_it_moved_its_own(
 
 
 @pytest.mark.parametrize(("alike", "expected"), [(0.0, 0.05), (0.6, 0.6)])
-def test_likeness_is_learned_for_each_pair_whatever_the_prompt_missed(
-    alike: float, expected: float
-) -> None:
+def test_likeness_is_learned_for_each_pair(alike: float, expected: float) -> None:
     heads, draws = AnswerHeads(2), np.random.default_rng(0)
     heads.saw(0, answer(1.0), 0.0)
     for _ in range(4000):

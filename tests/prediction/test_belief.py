@@ -87,9 +87,7 @@ def test_the_covariance_is_symmetric_to_the_bit(seed: int, count: int, width: in
 
 
 @given(seeds, st.integers(0, 19), st.floats(-5.0, 5.0))
-def test_correcting_is_having_learned_the_other_value_whatever_came_between(
-    seed: int, place: int, value: float
-) -> None:
+def test_correcting_is_having_learned_the_other_value(seed: int, place: int, value: float) -> None:
     rows, target = drawn(seed, 20)
     corrected = taught_on(rows, target)
     difference = (value - float(target[place])) / NOISE

@@ -53,9 +53,7 @@ def drawn(rate: float, count: int, seed: int) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("good", "bad", "soon"), [(0.9, 0.36, 40), (0.85, 0.5, 60)])
-def test_after_a_drop_the_mean_starts_again_from_the_labels_since(
-    seed: int, good: float, bad: float, soon: int
-) -> None:
+def test_after_a_drop_the_mean_starts_again(seed: int, good: float, bad: float, soon: int) -> None:
     watched = after([*drawn(good, 600, seed), *drawn(bad, 100, seed)])
     change = watched.test.change
     assert change is not None
@@ -162,9 +160,7 @@ def test_a_rate_that_rests_on_little_cannot_be_out_of_date() -> None:
 @given(
     st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.1, 1.0), st.floats(0.0, 1.0)), max_size=300)
 )
-def test_whatever_comes_sums_are_bounded_and_a_restart_keeps_the_newest_labels_alone(
-    taken: list[tuple[float, float, float]],
-) -> None:
+def test_sums_are_bounded_and_restarts_keep_newest(taken: list[tuple[float, float, float]]) -> None:
     watched = after([1.0] * int(KNOWN + 1))
     for value, weight, guess in taken:
         before = watched.mean.weight
@@ -177,9 +173,7 @@ def test_whatever_comes_sums_are_bounded_and_a_restart_keeps_the_newest_labels_a
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=60), st.floats(0.1, 0.9))
-def test_a_test_made_again_from_its_numbers_continues_exactly(
-    values: list[float], guess: float
-) -> None:
+def test_a_test_made_from_its_numbers_continues(values: list[float], guess: float) -> None:
     watched = after([1.0] * 200)
     for value in values:
         watched.add(value, guess=guess)

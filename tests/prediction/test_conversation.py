@@ -28,26 +28,20 @@ def test_the_text_is_tools_then_turns_of_which_the_last_is_to_be_answered() -> N
 
 
 @given(conversations, sizes, sizes)
-def test_what_fits_is_read_as_it_is_and_no_more_than_was_allowed(
-    found: Conversation, characters: int, head: int
-) -> None:
+def test_what_fits_is_read_and_no_more(found: Conversation, characters: int, head: int) -> None:
     read = shortened(found, characters, head)
     assert len(read) <= characters
     assert (read == found.text) == (len(found.text) <= characters)
 
 
 @given(conversations, sizes, sizes)
-def test_a_last_turn_that_fits_is_read_whole_and_last(
-    found: Conversation, left: int, head: int
-) -> None:
+def test_a_fitting_last_turn_is_read_whole(found: Conversation, left: int, head: int) -> None:
     characters = len(found.last) + left - 1
     assert shortened(found, characters, head).endswith(found.last)
 
 
 @given(conversations, st.integers(1, 50), st.integers(1, 50))
-def test_what_is_read_begins_as_the_conversation_does_when_there_is_room(
-    found: Conversation, left: int, head: int
-) -> None:
+def test_reading_begins_as_the_conversation_does(found: Conversation, left: int, head: int) -> None:
     room = min(left, head)
     characters = len(found.last) + 1 + left
     assert shortened(found, characters, head)[:room] == found.text[:room]

@@ -57,9 +57,7 @@ WORDS = slice(0, WORD_BUCKETS)
     ],
     ids=["spaces", "order and case", "words", "no words", "garbled words"],
 )
-def test_words_matter_and_neither_spaces_nor_order_nor_case(
-    one: str, other: str, is_same: bool
-) -> None:
+def test_words_matter_and_no_spaces_order_or_case(one: str, other: str, is_same: bool) -> None:
     assert np.array_equal(encode(one)[WORDS], encode(other)[WORDS]) == is_same
 
 

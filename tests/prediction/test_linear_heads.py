@@ -1,5 +1,4 @@
-"""The heads learn by exactly the SGD that the paper ran. What any head must do, the checks of
-`conformance.heads` hold them to."""
+"""The heads learn by exactly the SGD that the paper ran."""
 
 import numpy as np
 import torch

@@ -105,9 +105,7 @@ def test_labels_of_all_candidates_make_the_step_of_eq_4(monkeypatch: pytest.Monk
         assert torch.allclose(parameter, after[name], atol=1e-6), name
 
 
-def test_masks_change_from_step_to_step_and_are_drawn_with_the_papers_rate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_masks_change_each_step_at_the_papers_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without decay and momentum, a feature that was dropped leaves its column as it was."""
     heads = build(dimension=400, momentum=0.0, weight_decay=0.0)
     heads.learn(np.ones(400, dtype=np.float32), {SMALL: Label(1.0)})  # the rows are zero until then
@@ -120,9 +118,7 @@ def test_masks_change_from_step_to_step_and_are_drawn_with_the_papers_rate(
     assert len({mask.tobytes() for mask in dropped}) == 20
 
 
-def test_it_computes_in_one_thread_however_many_are_set_and_leaves_them_as_they_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_computes_in_one_thread_and_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers with other settings fold the same log; the event loop waits, and cores may be
     busy."""
     watched: list[int] = []
@@ -176,9 +172,7 @@ def test_learning_in_another_thread_is_the_same() -> None:
     assert bits(here) == bits(there)
 
 
-def test_a_revision_at_once_is_the_other_label_to_first_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_revision_at_once_is_the_other_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DROPOUT", 0.0)
 
     def error(learning_rate: float) -> float:

@@ -79,9 +79,7 @@ def test_where_prompts_tell_the_prediction_follows_them() -> None:
 
 
 @given(lessons, names, st.sampled_from([0.0, 1.0]))
-def test_one_label_moves_its_candidates_rate_the_right_way(
-    taken: list[Lesson], name: str, label: float
-) -> None:
+def test_a_label_moves_its_rate_the_right_way(taken: list[Lesson], name: str, label: float) -> None:
     """And the others' through the pooled prior alone: the same way, and nothing of their own."""
     predictor = teach(build(), taken)
     before, means = list(predictor.rate), predictor.arrays()["means"]
@@ -115,11 +113,7 @@ def test_a_revision_equals_having_learned_the_other_label(
 
 @given(lessons, names, verdicts, verdicts, lessons)
 def test_a_late_revision_moves_the_mean_by_the_difference_faded_since(
-    taken: list[Lesson],
-    name: str,
-    first: Label,
-    second: Label,
-    between: list[Lesson],
+    taken: list[Lesson], name: str, first: Label, second: Label, between: list[Lesson]
 ) -> None:
     second = replace(second, weight=first.weight)
     predictor = teach(build(), taken)
@@ -176,9 +170,7 @@ def test_where_prompts_tell_nothing_it_is_the_rate() -> None:
 
 
 @given(lessons, st.lists(st.tuples(names, verdicts), min_size=1, max_size=9))
-def test_without_features_the_means_learn_alone(
-    taken: list[Lesson], late: list[tuple[str, Label]]
-) -> None:
+def test_without_features_means_learn(taken: list[Lesson], late: list[tuple[str, Label]]) -> None:
     predictor, means = teach(build(), taken), teach(build(), taken).means
     before = {name: array.tobytes() for name, array in predictor.arrays().items()}
     for number, (name, label) in enumerate(late):

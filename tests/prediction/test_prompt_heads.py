@@ -193,9 +193,7 @@ def test_a_late_second_verdict_leaves_the_heads_nearer_to_those_that_had_the_rig
 
 
 @given(st.floats(-8.0, 8.0), st.floats(0.0, 1.0), st.floats(0.05, 3.0))
-def test_whatever_the_label_and_the_mean_everything_stays_finite(
-    base: float, value: float, weight: float
-) -> None:
+def test_whatever_the_label_all_stays_finite(base: float, value: float, weight: float) -> None:
     heads = PromptHeads(2, 2)
     for number in range(12):
         heads.learn(number % 2, (EASY, HARD)[number % 2], base, Label(value, weight))

@@ -33,9 +33,7 @@ def after(count: int, share: float) -> list[FadingRate]:
 
 
 @given(labels)
-def test_a_rate_is_a_share_and_its_deviation_is_one_of_a_share(
-    taken: list[tuple[int, float, float]],
-) -> None:
+def test_a_rate_and_its_deviation_are_a_share(taken: list[tuple[int, float, float]]) -> None:
     rate, deviation = rates(learned(taken))
     assert len(rate) == len(deviation) == 3
     assert all(0.0 <= each <= 1.0 for each in rate)
@@ -57,9 +55,7 @@ def test_the_rate_nears_the_share_that_is_satisfied_and_its_deviation_falls(shar
 
 
 @given(labels, st.integers(0, 2))
-def test_a_label_moves_the_rate_its_own_way(
-    taken: list[tuple[int, float, float]], model: int
-) -> None:
+def test_a_label_moves_its_rate(taken: list[tuple[int, float, float]], model: int) -> None:
     before = rates(learned(taken))[0][model]
     assert rates(learned([*taken, (model, 1.0, 1.0)]))[0][model] >= before - 1e-12
     assert rates(learned([*taken, (model, 0.0, 1.0)]))[0][model] <= before + 1e-12

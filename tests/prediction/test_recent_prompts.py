@@ -107,9 +107,7 @@ def test_predictions_are_made_anew_after_so_many_labels() -> None:
 
 
 @pytest.mark.parametrize("rates", [(0.5, 0.6, 0.7), (0.05, 0.3, 0.95), (0.9, 0.1, 0.5)])
-def test_over_the_recent_prompts_the_predictions_have_the_means_that_were_measured(
-    rates: tuple[float, float, float],
-) -> None:
+def test_recent_predictions_have_the_measured_means(rates: tuple[float, float, float]) -> None:
     """Though the heads say that these prompts are very different."""
     heads = learned(600)
     recent = filled(build(), heads, KEPT)

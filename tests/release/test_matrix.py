@@ -32,8 +32,8 @@ def test_a_run_is_shown_in_its_cell_alone_with_what_was_run() -> None:
     wheel = replace(RAN, database="Postgres 16", ran="wheel")
     found = cells([RAN, wheel, replace(RAN, litellm="0.1")])
 
-    assert found["3.12"] == [NOTHING, NOTHING, "SQLite: all tests; Postgres 16: wheel"]
-    assert found["3.13"] == 3 * [NOTHING]
+    assert found["3.12"] == [*3 * [NOTHING], "SQLite: all tests; Postgres 16: wheel"]
+    assert found["3.13"] == 4 * [NOTHING]
 
 
 def test_the_newest_of_runs_of_the_same_is_kept(tmp_path: Path) -> None:
@@ -43,9 +43,7 @@ def test_the_newest_of_runs_of_the_same_is_kept(tmp_path: Path) -> None:
     assert read(tmp_path / "matrix.json") == [other, newer]
 
 
-def test_an_environment_notes_its_own_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_notes_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "FOLDER", tmp_path)
     noted = note("wheel", None)
 

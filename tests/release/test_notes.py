@@ -37,9 +37,7 @@ def test_a_tag_of_another_version_is_refused() -> None:
         read_release("v9.9.9")
 
 
-def test_what_has_no_tag_yet_is_tried_with_what_is_unreleased(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_has_no_tag_is_tried_with_the_unreleased(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notes, "tag_of_checkout", lambda: None)
     found = read_release(None)
 

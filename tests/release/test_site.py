@@ -65,9 +65,7 @@ def test_what_leads_nowhere_fails_the_build() -> None:
         ("docs/vllm.md", "https://docs.vllm.ai", "https://docs.vllm.ai"),
     ],
 )
-def test_a_link_leads_to_where_the_site_has_its_target(
-    source: str, link: str, expected: str
-) -> None:
+def test_a_link_leads_to_the_sites_target(source: str, link: str, expected: str) -> None:
     assert rewritten(f"See [it]({link}).", source) == f"See [it]({expected})."
 
 

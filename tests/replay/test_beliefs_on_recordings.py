@@ -30,10 +30,10 @@ def distances(name: str, alpha: float) -> list[float]:
     experiment = Experiment([recording], alpha, Plan(seeds=SEEDS, with_baselines=False), ENCODER)
     for session in experiment._sessions():
         engine = build_engine(recording, experiment.settings, ENCODER, session.seed)
-        outcome = Run(engine, session.recording, session.answers).go()
+        outcome = Run(engine, session.recording, session.labels).go()
         policy = engine.state.policy
         assert isinstance(policy, AdaptivePolicy)
-        known, truth = policy.predictor, session.answers.truth.mean(axis=0)
+        known, truth = policy.predictor, session.recording.satisfied.mean(axis=0)
         found += [
             abs(known.rate[place] - float(truth[place])) / known.deviation[place]
             for place in np.flatnonzero(outcome.calls.sum(axis=0) >= FEWEST)

@@ -9,11 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.before import replay
-from tests.replay.test_database import served_by, write
-from tests.support.builders import LARGE, SMALL
 from tests.support.recordings import synthetic, write_synthetic
-
-OWN = "tests.support.recordings:ENCODER"
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(replay)
@@ -32,8 +28,7 @@ def run(*given: str) -> Result:
 
 
 def found(*given: str) -> Any:
-    baselines = () if "--encoder" in given else ("--no-baselines",)
-    result = run(*given, "--json", *baselines)
+    result = run(*given, "--json", "--no-baselines")
     assert result.exit_code == 0, result.exception
     return json.loads(result.stdout)
 
@@ -63,35 +58,18 @@ def test_every_file_may_have_its_alpha(files: list[str]) -> None:
     assert (first["alpha"], second["alpha"]) == (0.6, 0.7)
 
 
-def test_what_a_log_does_not_tell_is_said(tmp_path: Path) -> None:
-    path = write(tmp_path / "messplus.db", served_by(SMALL, 40) + served_by(LARGE, 40))
-
-    reported = found(path)
-    shown = " ".join(run(path, "--no-baselines").stdout.split())
-
-    assert reported["requests"] == 80
-    assert reported["notes"] == [
-        "50% of all outcomes were never seen: drawn from those of alike prompts"
-    ]
-    assert "50% of all outcomes were never seen" in shown
-
-
 def test_windows_are_reported_when_asked_for(files: list[str]) -> None:
-    reported = found(files[0], "--window", "50", "--degrade", "large=small@0.5")
+    reported = found(files[0], "--window", "50")
 
     assert reported["window"] == 50
-    assert {
-        "d_window",
-        "d_window_worst",
-        "windows_below_two_points",
-        "d_window_after_degrade",
-    } < set(reported)
+    assert {"d_window", "d_window_worst", "windows_below_two_points"} < set(reported)
 
 
-def test_every_stress_is_taken(files: list[str]) -> None:
-    stressed = ["--feedback", "0.5", "--feedback-bias", "2", "--delay", "3", "--flip", "0.1"]
+def test_few_and_late_labels_are_taken(files: list[str]) -> None:
+    plain = found(files[0])
 
-    assert found(files[0], *stressed)["cost_total"] != found(files[0])["cost_total"]
+    for option in (["--feedback", "0.5"], ["--delay", "3"]):
+        assert found(files[0], *option)["cost_total"] != plain["cost_total"]
 
 
 def test_the_table_has_every_baseline(files: list[str]) -> None:
@@ -127,16 +105,6 @@ def test_a_picture_is_drawn(files: list[str], tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_encoders_are_compared_each_once(files: list[str]) -> None:
-    first, second = found(*files, "--encoder", OWN, "--encoder", "none", "--encoder", OWN)
-    mixed = run(*files, "--mix", "--encoder", "none")
-
-    assert [first["file"], second["file"]] == files
-    assert list(first["encoders"]) == [OWN, "none"]
-    for words in ("none, alone", "log-loss", "AUC", "ms/prompt", "240 requests, 2 seeds"):
-        assert words in mixed.stdout
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -150,16 +118,11 @@ def test_encoders_are_compared_each_once(files: list[str]) -> None:
         (["--checker-cost", "0.1"], "--checker-cost: given alone"),
         (["--second-answer", "auto"], "--second-answer: given no columns of answers"),
         (["--alpha", "0.5", "--alpha", "0.6"], "--alpha: given 3"),
-        (["--degrade", "a=b@0.5"], "--degrade: given 'a=b@0.5'"),
         (["--window", "500"], "--window: given 500"),
         (["--mix", "--in-order"], "--mix: given with"),
         (["--mix", "--concatenate"], "--mix: given with"),
-        (["--flip", "2"], "--flip"),
+        (["--feedback", "2"], "--feedback"),
         (["--delay", "-1"], "--delay"),
-        (["--encoder", "no.such.module:encoder"], "--encoder: given 'no.such.module:encoder'"),
-        (["--encoder", "none", "--flip", "0.1"], "--encoder: given with other options"),
-        (["--encoder", "none", "--concatenate"], "--encoder: given with other options"),
-        (["--encoder", "none", "--plot", "out.png"], "--encoder: given with other options"),
     ],
 )
 def test_a_wrong_option_is_named(files: list[str], options: list[str], told: str) -> None:

@@ -5,12 +5,11 @@ import pytest
 
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.replay.plan import Stress
-from litellm_messplus.replay.run import Run, answers, build_engine, prices
+from litellm_messplus.replay.run import Late, Run, build_engine, drawn_labels, prices
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.state.entries import Decided, Labelled, Settled
 from tests.support.recordings import ENCODER, recording, synthetic
-from tests.support.replay_runs import build_run, entries_of
+from tests.support.replay_runs import build_run, engine_of, entries_of
 
 POLICIES = ["paper", "adaptive"]
 
@@ -52,8 +51,7 @@ def test_a_label_counts_against_what_its_request_aimed_at(monkeypatch: pytest.Mo
     """As in the log: with a confidence that is more than alpha, and less with every label."""
     made = synthetic(60)
     settings = ZooSettings.model_validate({"alpha": 0.7, "confidence": 0.95})
-    given = answers(made.satisfied, made.models, Stress(), np.random.default_rng(0))
-    run = Run(build_engine(made, settings, ENCODER, 0), made, given)
+    run = Run(build_engine(made, settings, ENCODER, 0), made, made.satisfied)
     aims = [entry.alpha for entry in entries_of(run, monkeypatch) if isinstance(entry, Labelled)]
 
     assert min(aims) > 0.7
@@ -61,9 +59,7 @@ def test_a_label_counts_against_what_its_request_aimed_at(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_entries_come_as_the_log_would_hold_them(
-    policy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_come_as_in_the_log(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fed = entries_of(build_run(synthetic(20), policy), monkeypatch)
 
     assert [entry.position for entry in fed] == list(range(1, len(fed) + 1))
@@ -141,15 +137,41 @@ def test_unanswered_requests_are_never_labelled(monkeypatch: pytest.MonkeyPatch)
     assert not any(isinstance(entry, Labelled) for entry in fed)
 
 
-def test_flipped_labels_are_fed_and_the_truth_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = build_run(recording(np.ones((40, 2)), np.ones((40, 2))), flip=1.0)
+def test_given_labels_are_fed_and_the_truth_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = recording(np.ones((40, 2)), np.ones((40, 2)))
+    run = Run(engine_of(made, "paper", 0), made, 1.0 - made.satisfied)
 
     fed = entries_of(run, monkeypatch)
 
     assert {entry.given.value for entry in fed if isinstance(entry, Labelled)} == {0.0}
-    assert build_run(run.recording, flip=1.0).go().satisfied.all()
+    assert Run(engine_of(made, "paper", 0), made, 1.0 - made.satisfied).go().satisfied.all()
+
+
+def test_feedback_is_the_share_that_answers() -> None:
+    made = synthetic(20_000)
+    plain, again, other = (
+        drawn_labels(made.satisfied, 0.2, np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+
+    given = ~np.isnan(plain)
+    assert given.mean() == pytest.approx(0.2, abs=0.01)
+    assert given[made.satisfied == 1.0].mean() == pytest.approx(0.2, abs=0.01)
+    assert np.array_equal(plain[given], made.satisfied[given])
+    assert np.array_equal(plain, again, equal_nan=True)
+    assert not np.array_equal(plain, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 3])
+def test_a_late_label_is_there_so_many_requests_later(delay: int) -> None:
+    late: Late[int] = Late(delay)
+    arrivals = {}
+    for request in range(10):
+        arrivals[request] = list(late.due(request))
+        late.add(request, request)
+
+    assert arrivals == {
+        request: [request - 1 - delay] if request > delay else [] for request in range(10)
+    }
 
 
 def test_the_paper_policy_pays_its_debt() -> None:

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.replay.experiment import load
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import ReplayError
 from tests.support.recordings import ENCODER, rows, write_csv
@@ -25,7 +24,7 @@ def test_every_format_holds_the_same(tmp_path: Path, name: str) -> None:
     else:
         write_csv(path, rows())
 
-    (found,) = load(str(path), ENCODER)
+    found = read_file(path, ENCODER)
 
     assert found.name == str(path)
     assert found.models == ("cheap", "dear")
@@ -41,7 +40,6 @@ def test_prompts_are_encoded_once_each_and_kept_to_the_letter(tmp_path: Path) ->
     assert found.prompts.texts[0] == "again, and again"
     assert found.prompts.texts[1] == 'say "2",\nplease'
     assert found.prompt.tolist() == [0, 0, 1, 2, 3]
-    assert found.prompts.characters[0] == 16
     assert np.array_equal(found.prompts.features[1], ENCODER.encode(['say "2",\nplease'])[0])
 
 
@@ -65,9 +63,7 @@ def test_dollars_are_read_too(tmp_path: Path) -> None:
         ("cheap|energy_j", "many", "a number of at least 0"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_place(
-    tmp_path: Path, column: str, given: str, allowed: str
-) -> None:
+def test_a_wrong_value_has_its_place(tmp_path: Path, column: str, given: str, allowed: str) -> None:
     content = rows()
     content[2][column] = given
     path = write_csv(tmp_path / "zoo.csv", content)
@@ -99,7 +95,7 @@ def test_a_missing_column_is_named(tmp_path: Path, missing: str, told: str) -> N
 @pytest.mark.parametrize("name", ["nowhere.csv", "nowhere.parquet", "nowhere.db", "zoo.xlsx"])
 def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(ReplayError, match=name):
-        load(str(tmp_path / name), ENCODER)
+        read_file(tmp_path / name, ENCODER)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +108,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
         ("zoo.parquet", "not a table", "cannot be read"),
     ],
 )
-def test_a_file_that_holds_no_recording_is_refused(
-    tmp_path: Path, name: str, text: str, told: str
-) -> None:
+def test_a_file_without_one_is_refused(tmp_path: Path, name: str, text: str, told: str) -> None:
     (tmp_path / name).write_text(text)
 
     with pytest.raises(ReplayError, match=told):
@@ -127,7 +121,7 @@ def test_a_long_prompt_is_read_whole(tmp_path: Path) -> None:
 
     found = read_file(write_csv(tmp_path / "zoo.csv", content), ENCODER)
 
-    assert max(found.prompts.characters) == 200_000
+    assert max(map(len, found.prompts.texts)) == 200_000
 
 
 # Rows that are turns: a conversation is one request, held on the model that began.
@@ -171,9 +165,7 @@ def changed(place: int, **values: Any) -> list[dict[str, Any]]:
     return [{**row, **values} if i == place else row for i, row in enumerate(ROWS)]
 
 
-def test_a_conversation_costs_the_sum_of_its_turns_and_ends_with_its_verdict(
-    tmp_path: Path,
-) -> None:
+def test_a_conversation_sums_its_turns_and_ends_with_its_verdict(tmp_path: Path) -> None:
     found = read_file(write_turns(tmp_path), ENCODER)
 
     assert [found.prompts.texts[place] for place in found.prompt] == ["b1", "a1"]
@@ -219,9 +211,7 @@ def test_without_numbers_turns_are_in_the_order_of_the_rows(tmp_path: Path) -> N
     ],
     ids=["turn", "hole", "no verdict", "verdict", "no turn", "no number", "below zero"],
 )
-def test_what_cannot_be_is_refused(
-    tmp_path: Path, rows: list[dict[str, Any]], message: str
-) -> None:
+def test_what_cannot_be_is_told(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ReplayError) as caught:
         read_file(write_turns(tmp_path, rows), ENCODER)
     assert message in str(caught.value)

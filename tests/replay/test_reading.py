@@ -103,5 +103,3 @@ def test_a_file_without_answers_and_a_score_that_is_no_number_are_refused(tmp_pa
         load(str(bare), ENCODER, reads=True)
     with pytest.raises(ReplayError, match=r"'cheap\|score', request 1: given 'good'"):
         read_file(wrong, ENCODER, reads=True)
-    with pytest.raises(ReplayError, match="given a database"):
-        load(str(tmp_path / "messplus.db"), ENCODER, reads=True)

@@ -106,9 +106,7 @@ def test_any_decision_is_one_about_the_healthy_candidates(seed: int) -> None:
 
 @given(seeds, st.integers(-10, 30))
 @example(7, 0)  # two are called unseen
-def test_neither_the_unit_of_cost_nor_the_order_of_the_candidates_decides(
-    seed: int, power: int
-) -> None:
+def test_neither_unit_nor_order_of_candidates_decides(seed: int, power: int) -> None:
     """Powers of two scale without rounding: all is equal but the price, which is in the unit."""
     seen, known, answered = roll(seed)
     plain = decide(seen, known, answered)
@@ -158,9 +156,7 @@ def test_propensities_are_the_probabilities_of_the_choices(seed: int) -> None:
 
 
 @given(seeds, st.floats(-40, 40), st.floats(-40, 40))
-def test_a_larger_backlog_never_makes_the_choice_less_satisfying(
-    seed: int, one: float, other: float
-) -> None:
+def test_a_larger_backlog_never_satisfies_less(seed: int, one: float, other: float) -> None:
     """Where the prompt says nothing of its own: predictions are the rates, costs the typical."""
     seen, known, answered = roll(seed)
     estimates = tuple(
@@ -185,9 +181,7 @@ def test_a_larger_backlog_never_makes_the_choice_less_satisfying(
 
 
 @given(seeds)
-def test_a_probe_is_made_unseen_where_the_user_would_lose_more_than_another_call_costs(
-    seed: int,
-) -> None:
+def test_a_probe_is_unseen_where_the_user_would_lose_more(seed: int) -> None:
     """As far as unseen calls get labels: else it is served, or nothing would be learned."""
     seen, known, answered = roll(seed)
     plain = decide(replace(seen, exploration_draw=NEVER), known, answered)

@@ -53,9 +53,7 @@ def test_a_cheap_model_that_holds_alpha_serves_nearly_all() -> None:
 
 
 @pytest.mark.parametrize("on_long", [(None, None), (0.2, 0.22)], ids=["by the means", "by a plan"])
-def test_where_no_candidate_holds_alpha_the_price_stays_bounded(
-    on_long: tuple[float | None, ...],
-) -> None:
+def test_where_none_holds_alpha_the_price_is_bounded(on_long: tuple[float | None, ...]) -> None:
     """Satisfaction out of reach is not chased at any price."""
     rates = (0.5, 0.52) if on_long[0] is None else (0.8, 0.82)
     small, large = (

@@ -51,9 +51,7 @@ def test_probability_is_c_over_the_fourth_root_of_t(t: int, c: float, expected: 
 
 
 @given(st.integers(), st.text(), st.integers(1, 10**12))
-def test_a_draw_is_in_the_half_open_unit_interval_and_repeatable(
-    seed: int, stream: str, t: int
-) -> None:
+def test_a_draw_is_half_open_and_repeatable(seed: int, stream: str, t: int) -> None:
     """And the same in every process: logs and replays rest on it."""
     assert 0.0 <= uniform(seed, stream, t) == uniform(seed, stream, t) < 1.0
     assert uniform(7, "zoo/default", 3) == 0.04881457708066561
@@ -84,16 +82,12 @@ def test_draws_are_uniform_and_independent() -> None:
 @pytest.mark.parametrize(
     ("queue", "satisfaction", "expected"), [(0.5, 0.0, 1.25), (0.5, 1.0, 0.25), (0.0, 1.0, 0.0)]
 )
-def test_a_miss_adds_alpha_and_there_is_no_credit(
-    queue: float, satisfaction: float, expected: float
-) -> None:
+def test_a_miss_adds_alpha_no_credit(queue: float, satisfaction: float, expected: float) -> None:
     assert after(queue, 0.75 - satisfaction) == expected
 
 
 @given(alphas, st.lists(verdicts, min_size=1, max_size=100))
-def test_the_queue_is_the_worst_shortfall_of_any_recent_stretch(
-    alpha: float, answers: list[float]
-) -> None:
+def test_the_queue_is_the_worst_recent_shortfall(alpha: float, answers: list[float]) -> None:
     """Unrolled, Q(T+1) = max over k of the shortfall of the last k requests, k = 0 included; of all
     of them, mean(s) >= alpha - Q(T+1) / T: the guarantee."""
     queue = 0.0
@@ -117,13 +111,10 @@ def test_a_second_verdict_leaves_the_queue_as_if_it_had_been_the_first(
 # The aim
 
 
-@given(alphas, st.floats(0.0, 5.0), st.floats(0.0, 0.49))
-def test_the_aim_is_the_share_of_labels_that_alpha_shows_as(
-    alpha: float, more: float, noise: float
-) -> None:
-    shown = noise * (1.0 - alpha) + (1.0 - noise) * alpha
-    assert aim(alpha, label_noise=noise) == pytest.approx(shown)
-    assert shown - 1e-12 <= aim(alpha, raised=more, label_noise=noise) < 1.0
+@given(alphas, st.floats(0.0, 5.0))
+def test_the_aim_is_at_least_alpha_and_below_one(alpha: float, more: float) -> None:
+    assert aim(alpha, 0.0) == alpha
+    assert alpha <= aim(alpha, more) < 1.0
 
 
 @given(alphas, st.floats(0.2, 5.0))
@@ -163,9 +154,7 @@ def test_what_the_aim_is_raised_by_adds_up_to_the_surplus_and_falls_to_nothing()
 @pytest.mark.parametrize("answered", [400, 2000, 20_000])
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.6])
 @pytest.mark.parametrize("confidence", [0.9, 0.99])
-def test_with_the_surplus_the_certificate_says_kept_and_hardly_without(
-    answered: int, share: float, confidence: float
-) -> None:
+def test_surplus_makes_the_certificate_kept(answered: int, share: float, confidence: float) -> None:
     """The bound here follows the certificate's, once the aim was raised for long enough."""
     alpha, requests = 0.8, np.array([answered / share])
 

@@ -1,7 +1,5 @@
 """Requests without a choice: held, or forced by the gates; and what the others then aim at."""
 
-from collections.abc import Mapping
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -11,20 +9,15 @@ from litellm_messplus.routing.decision import Decision, Reason
 from litellm_messplus.routing.held import (
     HIGHEST,
     LOWEST,
-    Answer,
-    all_of,
-    fits,
     forced,
     free_aim,
     held,
-    passing,
     upwards,
     without_trials,
 )
 from litellm_messplus.state.account import MEMORY, ForcedRequests
 from tests.support.builders import LARGE, MEDIUM, SMALL, situation
 
-NO, UNKNOWN, YES = Answer
 SITUATION = situation((SMALL, 1.0, 0.5), (MEDIUM, 3.0, 0.7), (LARGE, 5.0, 0.9))
 shares = st.floats(0.0, 1.0)
 
@@ -55,52 +48,6 @@ def test_trouble_goes_up_to_the_first_that_is_expected_to_be_better() -> None:
 
 
 # The gates
-
-
-@pytest.mark.parametrize(
-    ("answers", "found"),
-    [([YES, NO, UNKNOWN], NO), ([YES, UNKNOWN], UNKNOWN), ([], YES)],
-)
-def test_who_cannot_take_one_thing_cannot_take_the_request(
-    answers: list[Answer], found: Answer
-) -> None:
-    assert all_of(answers) is found
-
-
-@pytest.mark.parametrize(
-    ("answers", "found"),
-    [
-        ({"a": YES, "b": NO}, {"a"}),
-        ({"a": UNKNOWN, "b": NO}, {"a"}),
-        ({"a": YES, "b": UNKNOWN, "c": YES}, {"a", "c"}),
-        ({"a": YES, "b": YES}, None),
-        ({"a": UNKNOWN, "b": UNKNOWN}, None),
-        ({"a": NO, "b": NO}, None),
-        ({}, None),
-    ],
-)
-def test_an_unknown_one_passes_only_where_none_is_known(
-    answers: Mapping[str, Answer], found: set[str] | None
-) -> None:
-    assert passing(answers) == found
-
-
-@pytest.mark.parametrize(
-    ("tokens", "answer", "window", "found"),
-    [
-        (1000, 0, None, YES),
-        (1000, 0, 1000, UNKNOWN),
-        (1001, 0, 1000, NO),
-        (900, 0, 1000, YES),
-        (900, 100, 1000, UNKNOWN),
-        (800, 119, 1000, YES),
-        (800, 121, 1000, UNKNOWN),
-    ],
-)
-def test_a_prompt_fits_for_sure_with_a_tenth_more_and_its_answer(
-    tokens: int, answer: int, window: int | None, found: Answer
-) -> None:
-    assert fits(tokens, answer, window) is found
 
 
 def test_a_forced_request_is_no_choice() -> None:

@@ -85,9 +85,7 @@ def test_the_cheapest_newcomer_is_tried(
     ("rate", "deviation", "is_settled"),
     [(0.95, 0.05, True), (0.85, 0.05, False), (0.7, 0.05, False), (0.4, 0.05, True)],
 )
-def test_a_newcomer_is_settled_when_its_labels_tell(
-    rate: float, deviation: float, is_settled: bool
-) -> None:
+def test_a_newcomer_settles_by_labels(rate: float, deviation: float, is_settled: bool) -> None:
     assert newcomers.is_settled(9, 0.8, rate, deviation, 3.0) is is_settled
 
 

@@ -101,9 +101,7 @@ def test_chooses_the_argmin_of_cost_and_drift(given: Situation, V: float, alpha:
 
 
 @given(situations(), st.floats(0.001, 10.0), st.floats(0.0, 2.0))
-def test_the_ranking_is_a_permutation_of_the_healthy_candidates(
-    given: Situation, V: float, c: float
-) -> None:
+def test_the_ranking_permutes_the_healthy(given: Situation, V: float, c: float) -> None:
     decision = decide(given, V=V, c=c)
     healthy = sorted(estimate.candidate for estimate in given.estimates)
     assert sorted(decision.ranking) == healthy

@@ -81,9 +81,7 @@ def test_interpolation_by_hand() -> None:
 
 
 @given(seeds, counts, st.booleans())
-def test_the_frontiers_made_at_once_are_those_made_on_demand(
-    seed: int, models: int, is_hopeful: bool
-) -> None:
+def test_frontiers_at_once_are_those_on_demand(seed: int, models: int, is_hopeful: bool) -> None:
     """Of every beginning of the models by cost; the other outlook knows them in another order of
     its columns, so that it has to make what is requested."""
     satisfaction, cost, hope = rolled(seed, models)
@@ -192,9 +190,7 @@ def test_the_unit_of_cost_is_that_of_the_price() -> None:
     ("rates", "costs"),
     [((0.4, 0.9), (1.0, 1.0)), ((0.5,), (3.0,)), ((0.0,), (3.0,)), ((1.0,), (3.0,))],
 )
-def test_models_of_one_cost_and_a_single_one_have_a_plan(
-    rates: tuple[float, ...], costs: tuple[float, ...]
-) -> None:
+def test_one_cost_or_model_has_a_plan(rates: tuple[float, ...], costs: tuple[float, ...]) -> None:
     by_cost = tuple(reversed(range(len(rates))))
     planned = plan(identical(rates, costs), by_cost, by_cost, 0.7, Owed(-4.0))
     assert planned.models == by_cost

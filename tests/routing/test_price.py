@@ -48,9 +48,7 @@ def undercut(model: int, cost: list[float], rate: list[float]) -> bool:
 
 
 @given(zoos(), st.floats(0.01, 0.99))
-def test_at_the_feedforward_price_the_mix_that_meets_alpha_is_indifferent(
-    zoo: Zoo, share: float
-) -> None:
+def test_at_the_feedforward_price_the_mix_is_indifferent(zoo: Zoo, share: float) -> None:
     """Of the hull, which no mix undercuts."""
     cost, rate = zoo
     hull = lower_hull(range(len(cost)), cost, rate)
@@ -69,9 +67,7 @@ def test_at_the_feedforward_price_the_mix_that_meets_alpha_is_indifferent(
 
 
 @given(zoos(), st.floats(0.001, 1000.0), backlogs, backlogs)
-def test_a_larger_backlog_never_lowers_the_price_which_is_in_the_unit_of_cost(
-    zoo: Zoo, slope: float, one: float, other: float
-) -> None:
+def test_more_backlog_never_lowers_price(zoo: Zoo, slope: float, one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert 0.0 < with_feedback(slope, less) <= with_feedback(slope, more)
     assert with_feedback(8.0 * slope, more) == 8.0 * with_feedback(slope, more)
@@ -132,9 +128,7 @@ def test_who_surely_cannot_hold_alpha_is_not_probed_for_one_who_may() -> None:
 
 
 @pytest.mark.parametrize(("dear", "called"), [(50.0, (0,)), (1.5, ())])
-def test_a_shadow_is_worth_its_price_where_the_one_that_serves_is_dear(
-    dear: float, called: tuple[int, ...]
-) -> None:
+def test_a_shadow_is_worth_its_price_if_serving_is(dear: float, called: tuple[int, ...]) -> None:
     rates = known((0.6, 0.9), (0.08, 0.01))
     assert trying.to_shadow((0, 1), 1, (1.0, dear), rates, 0.7) == called
 

@@ -66,9 +66,7 @@ def test_a_bad_answer_is_replaced_by_the_model_that_is_worth_most() -> None:
 
 
 @given(chances, costs, st.floats(0.1, 50.0))
-def test_a_zoo_of_one_model_has_no_second_answer(
-    known: list[float], cost: list[float], price: float
-) -> None:
+def test_one_model_has_no_second(known: list[float], cost: list[float], price: float) -> None:
     alone = Spread(np.linspace(-3.0, 3.0, 10)[None], np.ones((1, 1)), np.zeros(1), np.zeros(1))
     assert not gains_of(known[:1], cost[:1], alone, price).value.any()
     assert second(0, 0.02, known[:1], cost[:1], alone, price) is None

@@ -1,16 +1,24 @@
 """What an answer looks like is logged with its call, and whatever fails in reading it, the call is
 logged all the same."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from litellm_messplus.prediction.answer import ANSWER_VERSION, Answer, read_answer
+from litellm_messplus.prediction.answer import (
+    ANSWER_NUMBERS,
+    ANSWER_VERSION,
+    OWN_SCORE,
+    Answer,
+    read_answer,
+)
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.surfaces.surface import Surface
-from litellm_messplus.store.rows import features_to_bytes
+from litellm_messplus.store.rows import features_from_bytes, features_to_bytes
 from litellm_messplus.store.tables import calls
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running, written
 
@@ -42,6 +50,16 @@ async def test_its_numbers_are_logged_and_not_its_text(tmp_path: Path) -> None:
     assert row.answer is None
 
 
+async def test_ones_own_score_is_one_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = SimpleNamespace(score=lambda prompt, answer, response: -0.75)
+    monkeypatch.setitem(sys.modules, "own_scoring", own)
+    async with running(tmp_path, {"answer_score": "own_scoring:score"}) as plugin:
+        await served(plugin)
+
+    ((numbers, _),) = await logged(tmp_path)
+    assert features_from_bytes(numbers)[ANSWER_NUMBERS.index(OWN_SCORE)] == -0.75
+
+
 async def test_what_litellms_cache_repeats_is_not_read(tmp_path: Path) -> None:
     async with running(tmp_path) as plugin:
         await served(plugin, cache_hit=True)
@@ -49,9 +67,7 @@ async def test_what_litellms_cache_repeats_is_not_read(tmp_path: Path) -> None:
     assert await logged(tmp_path) == [(None, None)]
 
 
-async def test_an_answer_that_cannot_be_read_is_counted_and_its_call_logged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unreadable_one_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: Surface, response: object) -> None:
         raise ValueError("garbled")
 

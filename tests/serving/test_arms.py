@@ -62,9 +62,7 @@ async def test_where_every_arm_contradicts_it_that_is_counted_and_nothing_is_gat
         assert await proxy.choose(reasoning_effort="minimal") == ["other"]
 
 
-async def test_a_limit_of_the_request_keeps_arms_of_a_longer_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_its_limit_keeps_longer_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = [
         deployment("mini", 1e-6, "short", {"max_tokens": 200, "api_key": "none"}),
         deployment("mini", 1e-6, "long", {"max_tokens": 4000, "api_key": "none"}),
@@ -78,9 +76,7 @@ async def test_a_limit_of_the_request_keeps_arms_of_a_longer_one(
     assert other.eligible is None
 
 
-async def test_each_arm_learns_its_own_costs_and_lengths_from_its_own_calls(
-    tmp_path: Path,
-) -> None:
+async def test_each_arm_learns_costs_and_lengths_from_its_own_calls(tmp_path: Path) -> None:
     """Reasoning tokens are part of the answer's: the same answer costs more at a high effort."""
     tokens = {"low": (60, 10), "high": (900, 850)}
     async with journey(tmp_path, None, EFFORTS) as worker:

@@ -17,9 +17,7 @@ def answered(number: int, **changed: Any) -> CallRecord:
     return served_call(f"r{number}", **changed)
 
 
-async def test_the_author_of_a_new_answer_is_known_before_it_is_in_the_log(
-    database: AsyncEngine,
-) -> None:
+async def test_a_new_answers_author_is_known_before_the_log(database: AsyncEngine) -> None:
     authors = Authors(database)
     authors.wrote("zoo", answered(1))
     assert await authors.of("zoo", "chatcmpl-r1") == LARGEST
@@ -27,9 +25,7 @@ async def test_the_author_of_a_new_answer_is_known_before_it_is_in_the_log(
     assert await authors.of("zoo", None) is None
 
 
-async def test_an_answer_that_another_worker_gave_is_found_in_the_log(
-    database: AsyncEngine,
-) -> None:
+async def test_another_workers_answer_is_found_in_the_log(database: AsyncEngine) -> None:
     await log.append(database, [request("r1"), answered(1), exploration_call("r1", 1)])
     authors = Authors(database)
     assert await authors.of("zoo", "chatcmpl-r1") == LARGEST
@@ -40,9 +36,7 @@ async def test_an_answer_that_another_worker_gave_is_found_in_the_log(
     assert await authors.of("zoo", "chatcmpl-nobody") is None
 
 
-async def test_a_repetition_is_no_author_and_the_newest_answer_of_an_id_counts(
-    database: AsyncEngine,
-) -> None:
+async def test_a_repetition_is_no_author_and_the_newest_counts(database: AsyncEngine) -> None:
     same = {"response_id": "same"}
     records: list[Record] = [
         *(request("r1"), answered(1, **same)),

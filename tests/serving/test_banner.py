@@ -16,33 +16,27 @@ def told(**changed: object) -> str:
         name="llama",
         service_levels={"gold": {"alpha": 0.9}},
         labels={
-            "checks": {"reference": True, "callables": {"own": {"callable": "a.b:c"}}},
-            "implicit": {},
+            "checks": {"complete": True, "callables": {"own": "a.b:c"}},
         },
         buy_labels={"how": "grade", "judge": "gpt-judge"},
         label_rate=0.05,
     )
-    given = {"encoder": "pair-1", "database": DATABASE, "position": 120, "measured": 0}
+    given = {"encoder": "pair-1", "database": DATABASE, "position": 120}
     return banner({"llama": zoo, "other": build_zoo(name="other")}, **{**given, **changed})  # type: ignore[arg-type]
 
 
 def test_all_that_is_on_is_in_it() -> None:
     assert told() == (
         f"litellm-messplus {version()}: "
-        "zoo llama (small, medium, large; alpha 0.6, gold 0.9; policy adaptive; labels feedback, "
-        "check:reference, check:own, implicit, graded at 5 % by gpt-judge); "
-        "zoo other (small, medium, large; alpha 0.6; policy adaptive; labels feedback); "
-        "encoder pair-1; database postgresql+asyncpg://router:***@db/messplus, log at 120; "
-        "energy not measured"
+        "zoo llama (small, medium, large; alpha default 0.6, gold 0.9; policy adaptive; labels "
+        "feedback, check:complete, check:own, grade:gpt-judge); "
+        "zoo other (small, medium, large; alpha default 0.6; policy adaptive; labels feedback); "
+        "encoder pair-1; database postgresql+asyncpg://router:***@db/messplus, log at 120"
     )
 
 
 def test_a_database_that_is_away_is_called_that() -> None:
-    assert "messplus, which is away; " in told(position=None)
-
-
-def test_measured_energy_is_told() -> None:
-    assert told(measured=2).endswith("energy of 2 deployments measured")
+    assert "messplus, which is away" in told(position=None)
 
 
 @pytest.fixture

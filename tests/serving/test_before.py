@@ -34,11 +34,9 @@ async def test_litellms_own_choice_gets_its_list_back_untouched(tmp_path: Path) 
     assert 0.0 <= row.conversation_draw < 1.0
 
 
-async def test_the_candidate_that_served_before_comes_first_and_the_others_after_it(
-    tmp_path: Path,
-) -> None:
+async def test_the_candidate_that_served_before_serves(tmp_path: Path) -> None:
     async with journey(tmp_path, WATCH) as proxy:
-        assert (await proxy.ask()).ranked == ["large", "small"]
+        assert (await proxy.ask()).ids == ["large"]
         await proxy.settled()
     (row,) = await written(tmp_path, requests)
     assert row.chosen == LARGE
@@ -48,7 +46,7 @@ async def test_a_retry_is_served_as_before_too_and_logged_once(tmp_path: Path) -
     async with journey(tmp_path, WATCH) as proxy:
         asked = await proxy.ask()
         again = await proxy.ask(arguments=asked.failed_at("large"))
-        assert again.ranked == ["small", "large"]  # it has just failed
+        assert again.ids == ["small"]  # the other has just failed
         await proxy.settled()
     assert len(await written(tmp_path, requests)) == 1
 
@@ -77,9 +75,7 @@ def gate_of_reading(proxy: Journey, monkeypatch: pytest.MonkeyPatch) -> asyncio.
     return gate
 
 
-async def test_nobody_waits_for_what_is_decided_in_shadow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nobody_waits_for_the_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The deployments go back before the prompt is even read."""
     async with journey(tmp_path, WATCH) as proxy:
         gate = gate_of_reading(proxy, monkeypatch)
@@ -91,9 +87,7 @@ async def test_nobody_waits_for_what_is_decided_in_shadow(
     assert row.would_choose is not None
 
 
-async def test_a_call_that_ends_first_is_logged_after_its_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_early_end_is_logged_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with journey(tmp_path, WATCH) as proxy:
         gate = gate_of_reading(proxy, monkeypatch)
         await proxy.answers(await proxy.ask())
@@ -128,9 +122,7 @@ def canary(share: float, revision: int = 1) -> ModeRow:
     return ModeRow("zoo", revision, mode.mode, share, LARGE, "key", "test", NOW, mode.fingerprint)
 
 
-async def test_a_canary_takes_its_share_of_conversations_and_keeps_them_as_it_grows(
-    tmp_path: Path,
-) -> None:
+async def test_a_canary_takes_its_share_and_keeps_it_as_it_grows(tmp_path: Path) -> None:
     arms: dict[float, list[str]] = {}
     async with journey(tmp_path, WATCH) as proxy:
         for revision, share in enumerate((0.1, 0.3), start=1):
@@ -166,9 +158,7 @@ async def test_every_turn_of_a_conversation_is_served_the_same_way(tmp_path: Pat
     assert {"before"} in arms.values()
 
 
-async def test_only_routed_requests_move_the_live_queue_and_all_of_them_teach(
-    tmp_path: Path,
-) -> None:
+async def test_routed_requests_move_the_live_queue_and_all_teach(tmp_path: Path) -> None:
     async with journey(tmp_path, WATCH) as proxy:
         for number in range(10):
             asked = await proxy.ask()
@@ -184,9 +174,7 @@ async def test_only_routed_requests_move_the_live_queue_and_all_of_them_teach(
 
 
 @pytest.mark.parametrize(("sample", "expected"), [(1.0, 1), (0.0, 0)])
-async def test_a_sample_calls_one_model_unseen_and_never_the_one_that_serves(
-    tmp_path: Path, sample: float, expected: int
-) -> None:
+async def test_a_sample_calls_another_unseen(tmp_path: Path, sample: float, expected: int) -> None:
     async with journey(tmp_path, {**WATCH, "watch": {"sample": sample}}) as proxy:
         explored = proxy.explores_nothing()
         for _number in range(5):

@@ -105,9 +105,7 @@ DOUBTFUL = Knowledge(
 
 
 @pytest.mark.parametrize(("is_labelled", "shadows"), [(True, True), (False, False), (None, False)])
-def test_cheaper_models_answer_unseen_where_their_answers_will_be_labelled(
-    is_labelled: bool | None, shadows: bool
-) -> None:
+def test_cheaper_models_answer_where_labelled(is_labelled: bool | None, shadows: bool) -> None:
     told = replace(situation(*ESTIMATES, queue=5.0), is_labelled=is_labelled)
 
     assert bool(decide(told, DOUBTFUL, 1.0).explored) == shadows

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,10 @@ from fastapi import HTTPException
 from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.conversations.rule import LinePlace
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause
-from litellm_messplus.records import Record
+from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     JournalFullError,
@@ -26,6 +28,7 @@ from litellm_messplus.runtime.errors import (
     UnloggedRequestError,
     UnsettledError,
 )
+from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.serving import feedback
 from litellm_messplus.serving import feedback as module
 from litellm_messplus.serving.authentication import Caller
@@ -53,12 +56,10 @@ OWNER, ADMIN = Caller("key", is_admin=False), Caller(None, is_admin=True)
 class Desk(FeedbackDesk):
     """Beside a running journal."""
 
-    def __init__(
-        self, database: AsyncEngine, per_minute: int = 600, whole: Collection[str] = ()
-    ) -> None:
+    def __init__(self, database: AsyncEngine, per_minute: int = 600, **zoo: Any) -> None:
         self.engine = build_engine()
         self.counters = Counters()
-        settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6}}})
+        settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6, **zoo}}})
         self.journal = build_journal(database, self.engine, self.counters)
         finder = RequestFinder(database, OpenRequests(), self.journal.arrivals, self.counters)
         super().__init__(
@@ -69,7 +70,6 @@ class Desk(FeedbackDesk):
             KeyInfluence(settings, database, self.counters),
             TokenBuckets(per_minute),
             self.counters,
-            whole,
             lambda named: f"digest of {named}",
         )
 
@@ -94,9 +94,7 @@ async def labels_in(database: AsyncEngine) -> int:
         return int(found.scalar_one())
 
 
-async def test_a_verdict_that_says_the_same_again_writes_nothing(
-    database: AsyncEngine, desk: Desk
-) -> None:
+async def test_the_same_again_writes_nothing(database: AsyncEngine, desk: Desk) -> None:
     await log.append(database, [request(), served_call()])
     outcomes = [(await desk.judge(value)).outcome for value in (0.0, 0.0, 1.0, 1.0, 0.0)]
     assert outcomes == ["counted", "unchanged", "counted", "unchanged", "counted"]
@@ -104,9 +102,7 @@ async def test_a_verdict_that_says_the_same_again_writes_nothing(
     assert bits(desk.engine) == bits(await fold_all(database))
 
 
-async def test_the_same_again_with_other_words_is_written(
-    database: AsyncEngine, desk: Desk
-) -> None:
+async def test_the_same_with_other_words_is_written(database: AsyncEngine, desk: Desk) -> None:
     await log.append(database, [request(), served_call()])
     for comment, outcome in ((None, "counted"), ("bad", "counted"), ("bad", "unchanged")):
         assert (await desk.judge(0.0, comment=comment)).outcome == outcome
@@ -141,6 +137,18 @@ async def test_an_administrator_corrects_a_call_however_many_verdicts_it_has(
         await desk.judge(1.0)
 
 
+async def test_a_stated_bias_is_part_of_each_labels_weight(database: AsyncEngine) -> None:
+    await log.append(database, [request(), request("r2")])
+    desk = Desk(database, response_bias=3.0)
+    desk.journal.start()
+    await desk.judge(1.0)
+    await desk.judge(0.0, "r2")
+    async with database.connect() as connection:
+        found = await connection.exec_driver_sql("SELECT value, weight FROM labels")
+        assert sorted(map(tuple, found)) == [(0.0, 0.5), (1.0, 1.5)]
+    await desk.journal.close()
+
+
 async def test_equal_verdicts_that_come_together_are_one(database: AsyncEngine, desk: Desk) -> None:
     await log.append(database, [request(), served_call()])
     answers = await asyncio.gather(*(desk.judge(0.0) for _ in range(80)))
@@ -173,9 +181,7 @@ async def test_what_was_labelled_by_others_does_not_fill_a_call(
     assert (await desk.judge(0.0)).outcome == "counted"
 
 
-async def test_a_key_may_judge_only_so_often_and_an_administrator_always(
-    database: AsyncEngine,
-) -> None:
+async def test_a_key_may_judge_so_often_administrators_always(database: AsyncEngine) -> None:
     desk = Desk(database, per_minute=3)
     for _ in range(3):
         desk._admit(OWNER)
@@ -204,6 +210,7 @@ async def test_a_request_that_is_pruned_while_it_is_judged_is_as_one_that_nobody
     async def pruned_meanwhile(*given: Any) -> CallVerdicts:
         async with database.begin() as connection:
             await connection.exec_driver_sql("UPDATE log_head SET start = position")
+            await connection.exec_driver_sql("DELETE FROM requests")
         return CallVerdicts(0)
 
     monkeypatch.setattr(feedback, "call_verdicts", pruned_meanwhile)
@@ -212,6 +219,37 @@ async def test_a_request_that_is_pruned_while_it_is_judged_is_as_one_that_nobody
             await desk.judge(0.0, given)
     assert await labels_in(database) == 0
     assert desk.counters.as_dict()["feedback_unknown"] == 3
+
+
+def in_session(name: str, **changed: Any) -> RequestRecord:
+    place = LinePlace(name, name, "ab", 1, session="digest of my task")
+    return replace(request(name, **changed), place=place)
+
+
+async def test_a_conversations_newest_answer_is_judged(database: AsyncEngine, desk: Desk) -> None:
+    told = Feedback(conversation="my task", satisfied=False)
+    with pytest.raises(UnknownRequestError, match="my task"):
+        await desk.accept(told, OWNER)
+
+    failed = served_call("r3", status=CallStatus.FAILURE)
+    await log.append(database, [in_session("r1"), served_call("r1"), in_session("r2")])
+    desk.journal.write(served_call("r2"))  # it waits to be written
+    await log.append(database, [in_session("r3"), failed, in_session("under way")])
+
+    found = await desk.accept(told, OWNER)
+    assert (found.request_id, found.call_id) == ("r2", "r2.0")
+    with pytest.raises(UnknownRequestError, match="my task"):
+        await desk.accept(told, Caller("other", is_admin=False))
+    assert (await desk.accept(told, ADMIN)).request_id == "r2"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [{}, {"id": "c", "conversation": "c"}, {"conversation": "c", "call_id": "c.0"}],
+)
+def test_what_is_judged_is_named_once(target: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        Feedback.model_validate({"satisfied": True, **target})
 
 
 def asked_by(key: str, count: int) -> list[Record]:
@@ -251,9 +289,7 @@ async def test_what_one_key_says_beyond_its_influence_is_kept_and_does_not_count
     assert (await desk.judge(1.0, "mallory14", mallory)).outcome == "counted"
 
 
-async def test_another_worker_knows_what_was_said_from_the_log(
-    database: AsyncEngine, desk: Desk
-) -> None:
+async def test_another_worker_knows_it_from_the_log(database: AsyncEngine, desk: Desk) -> None:
     await log.append(database, [*asked_by("alice", 120), *asked_by("mallory", 15)])
     for number in range(60):
         await desk.judge(float(number % 4 > 0), f"alice{number}", Caller("alice", is_admin=False))
@@ -265,9 +301,7 @@ async def test_another_worker_knows_what_was_said_from_the_log(
     assert await other.influence.may_count(Cause("zoo", "gold", "mallory"), bad)
 
 
-async def test_the_only_key_that_says_anything_may_say_what_it_likes(
-    database: AsyncEngine, desk: Desk
-) -> None:
+async def test_the_only_key_may_say_what_it_likes(database: AsyncEngine, desk: Desk) -> None:
     await log.append(database, [*asked_by("alice", 40), *asked_by("silent", 200)])
     said = [
         (await desk.judge(0.0, f"alice{n}", Caller("alice", is_admin=False))).outcome

@@ -6,10 +6,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.serving.deployments import gates
 from litellm_messplus.store.tables import requests
-from tests.support.in_process import log_event, written
+from tests.support.in_process import written
 from tests.support.journey import live, routed, user
 
 REQUESTS = 2000
@@ -115,9 +116,7 @@ async def test_no_request_reaches_a_model_that_is_known_not_to_take_it(
 IMAGE = user(list(PARTS["acompletion"].values())[:2])
 
 
-async def test_without_gates_every_model_is_ranked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_gates_rank_every_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with routed(tmp_path, monkeypatch, ZOO, {"gates": False}) as proxy:
         for _ in range(20):
             await proxy.choose(IMAGE)
@@ -151,9 +150,7 @@ async def test_an_unknown_model_gets_images_only_where_nobody_is_known_to_see(
         assert await proxy.choose(IMAGE) == ["eyes"]
 
 
-async def test_a_retry_goes_back_to_the_one_that_can_rather_than_to_one_that_cannot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_retry_returns_to_who_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = [live("words", 1e-7, order=1, **NOTHING), live("eyes", 1e-6, order=2)]
     two[1]["model_info"]["supports_vision"] = True
     async with routed(tmp_path, monkeypatch, two) as proxy:
@@ -162,13 +159,12 @@ async def test_a_retry_goes_back_to_the_one_that_can_rather_than_to_one_that_can
         arguments["metadata"]["model_info"] = {"id": "eyes"}  # the attempt that failed
         assert await proxy.choose(IMAGE, arguments) == ["eyes"]
         arguments["_target_order"] = 1  # LiteLLM's fallback to the user's other order
-        assert await proxy.choose(IMAGE, arguments) == ["eyes"]
+        with pytest.raises(RouterRateLimitError):  # of which none can take it
+            await proxy.choose(IMAGE, arguments)
         assert await proxy.choose() == ["words"]
 
 
-async def test_a_region_and_a_tag_decide_who_is_eligible(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_region_and_tag_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     three = [
         live("here", 1e-7, region_name="eu", tags=["default"]),
         live("there", 1e-6, region_name="us", tags=["default", "paid"]),
@@ -208,38 +204,7 @@ async def test_a_replica_that_cannot_take_it_is_passed_by_and_its_candidate_is_n
     assert {row.eligible for row in await written(tmp_path, requests)} == {None}
 
 
-class RefusedError(Exception):
-    """As LiteLLM raises it, with the status of the endpoint."""
-
-    status_code = 400
-
-
-async def test_an_endpoint_that_refuses_tools_gets_none_and_the_log_says_what_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    two = [live("cheap", 1e-8), live("good", 1e-5)]
-    async with routed(tmp_path, monkeypatch, two) as proxy:
-        for _ in range(3):
-            arguments = proxy.request(tools=[TOOL["acompletion"]])
-            await proxy.choose(arguments=arguments)
-            event = {**log_event(arguments, "cheap"), "exception": RefusedError()}
-            await proxy.plugin.async_log_failure_event(event, None, None, None)
-        for _ in range(20):
-            assert await proxy.choose(tools=[TOOL["acompletion"]]) == ["good"]
-        counted = proxy.counters
-        assert await proxy.choose()
-
-    assert counted == {"capabilities_refused": 1}
-    assert "write `model_info: {supports_function_calling: false}`" in caplog.text
-    rows = await written(tmp_path, requests)
-    assert rows[-1].eligible is None
-    assert rows[-2].eligible == ["openai/good"]
-    assert (rows[-2].reason, rows[-2].gated_by) == ("forced", ["tools"])
-
-
-async def test_where_the_gates_fail_the_largest_serves_and_that_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failing_gates_serve_largest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
         monkeypatch.setattr(proxy.plugin.parts.gates, "router", lambda: 1 / 0)
         assert await proxy.choose(IMAGE) == ["all"]
@@ -270,3 +235,23 @@ async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that
         monkeypatch.setattr(proxy.plugin.parts.router.decider, "settings", late)
         assert sorted(await proxy.choose(IMAGE)) == ["all", "eyes"]
         assert proxy.counters == {"deadlines_missed": 1}
+
+
+@pytest.mark.parametrize(
+    "zoo",
+    [{"gates": False}, {"mode": "watch", "before": "openai/there"}],
+    ids=["without gates", "served as before"],
+)
+async def test_what_litellm_would_remove_is_never_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zoo: dict[str, Any]
+) -> None:
+    """Its filters run after ours, and refuse a request for which nothing is left."""
+    three = [
+        live("here", 1e-7, tags=["free"], max_input_tokens=10_000),
+        live("there", 1e-6, tags=["paid"], max_input_tokens=20),
+        live("far", 1e-5, tags=["paid"], max_input_tokens=10_000),
+    ]
+    filters: dict[str, Any] = {"enable_tag_filtering": True, "enable_pre_call_checks": True}
+    async with routed(tmp_path, monkeypatch, three, zoo=zoo, **filters) as proxy:
+        assert await proxy.choose("word " * 500, tags=["paid"]) == ["far"]
+        assert await proxy.choose("word " * 500, tags=["free"]) == ["here"]

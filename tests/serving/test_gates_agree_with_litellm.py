@@ -11,8 +11,8 @@ from typing import Any
 import litellm
 import pytest
 
-from litellm_messplus.routing.held import Answer
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.deployments.capabilities import Answer
 from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.surfaces.request import IncomingRequest, read_request
 from tests.serving.test_gated_routing import SURFACES, TOOL
@@ -130,9 +130,7 @@ async def kept_by_tags(router: litellm.Router, arguments: dict[str, Any]) -> set
 
 
 @pytest.mark.filterwarnings("ignore")
-async def test_the_gates_agree_with_litellms_checks_and_its_filter_by_tags(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_gates_agree_with_litellms_checks_and_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     # A router writes the windows of its deployments into the entries of their models, for good.
     monkeypatch.setattr(litellm, "model_cost", deepcopy(litellm.model_cost))
     checked, dropped = 0, 0

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.serving.ends import failed_end
+from litellm_messplus.serving.deployments.index import DeploymentIndex
+from litellm_messplus.serving.served import failed_end
 from litellm_messplus.store.tables import requests
 from litellm_messplus.switching.modes import Mode, ZooMode
 from tests.support.in_process import DEPLOYMENTS, written
-from tests.support.journey import Journey, RoutedRequest, journey
+from tests.support.journey import BROKEN, Journey, RoutedRequest, journey
 
 SMALL, LARGE = DEPLOYMENTS
 
@@ -50,7 +51,7 @@ async def test_of_a_group_of_several_models_nobody_knows_which_will_serve(tmp_pa
     async with journey(tmp_path) as proxy:
         assert (await watched(proxy, *mixed, NEW)).ids == ["one", "two"]
         opened = next(iter(proxy.plugin.parts.router.open_requests._by_id.values()))
-        assert failed_end(opened, ValueError("no")).author.candidate is None
+        assert failed_end(opened, BROKEN, DeploymentIndex(), {}).author.candidate is None
     (row,) = await written(tmp_path, requests)
     assert row.chosen == "group:llama"
 

@@ -1,8 +1,7 @@
 """Conversations under the plugin's own hooks: held in open loops, with sealed state, while warm."""
 
 import asyncio
-import errno
-import os
+import json
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -15,9 +14,10 @@ import pytest
 from litellm_messplus.serving.holding import line_log
 from litellm_messplus.serving.holding.line_log import LineLog
 from litellm_messplus.serving.plugin import MessplusPlugin
-from litellm_messplus.store.tables import calls, requests
+from litellm_messplus.store.tables import outcomes, requests
 from tests.support import in_process
 from tests.support.in_process import call, log_event, running, written
+from tests.support.patience import until_it_holds
 
 
 def replica(model: str, identity: str, price: float) -> dict[str, Any]:
@@ -52,25 +52,31 @@ class Agent:
         hooks: Collection[str] = ("headers", "log"),
         **given: Any,
     ) -> str:
-        """One request; the id of the deployment that served it. Of its answer the plugin is told by
-        those hooks."""
+        """One request; the id of the deployment that served it, whatever was tried before fails. Of
+        its answer the plugin is told by those hooks."""
         self.asked += 1
         arguments = call(f"call-{id(self)}-{self.asked}", **given)
-        ranked = await self.plugin.async_filter_deployments(
-            "zoo", list(healthy), None, {**arguments, "messages": self.prompt}
-        )
-        first = min(ranked, key=lambda each: each["litellm_params"]["order"])
-        served = served_by or str(first["model_info"]["id"])
+        metadata = "litellm_metadata" if "litellm_metadata" in given else "metadata"
+        left: list[str] = []
+        while not left or served_by not in (None, *left):
+            if left:
+                arguments[metadata]["model_info"] = {"id": left[0]}
+            found = await self.plugin.async_filter_deployments(
+                "zoo", list(healthy), None, {**arguments, "messages": self.prompt}
+            )
+            left = [str(each["model_info"]["id"]) for each in found]
+        served = served_by or left[0]
         message = {"role": "assistant", **self.answer()}
-        answer = {"id": f"answer-{self.asked}", "choices": [{"message": message}]}
+        answer = {"id": f"answer-{self.asked}", **self.whole(message)}
         if "headers" in hooks:
             info = {"model_info": {"id": served}}
             await self.plugin.async_post_call_response_headers_hook(
                 arguments, None, answer, None, info
             )
         if "log" in hooks:
-            used = {"prompt_tokens": USED, "completion_tokens": 10, "endTime": time.time()}
-            event = log_event(arguments, served, id=f"answer-{self.asked}", **used)
+            event = log_event(
+                arguments, served, id=answer["id"], endTime=time.time(), **self.used()
+            )
             await self.plugin.async_log_success_event(event, answer, None, None)
         self.prompt = [*self.prompt, message]
         return served
@@ -79,6 +85,12 @@ class Agent:
         function = {"name": "bash", "arguments": self.arguments()}
         calls = [{"id": f"c-{id(self)}-{self.asked}", "type": "function", "function": function}]
         return {"content": f"I look, {self.asked}.", "tool_calls": calls}
+
+    def whole(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"choices": [{"message": message}]}
+
+    def used(self) -> dict[str, Any]:
+        return {"prompt_tokens": USED, "completion_tokens": 10}
 
     def arguments(self) -> str:
         return f"step {self.asked}"
@@ -149,9 +161,7 @@ async def test_either_hook_of_an_answer_tells_who_holds_the_loop(tmp_path: Path,
     ]
 
 
-async def test_asking_again_for_an_answer_that_never_came_is_no_trouble(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_lost_answer_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model has failed, and the client asks the same again: the loop stays where it was."""
     async with holding(tmp_path) as plugin:
         _large_is_better(plugin, monkeypatch)
@@ -163,29 +173,6 @@ async def test_asking_again_for_an_answer_that_never_came_is_no_trouble(
         agent.prompt = prompt
         assert await agent.ask() == "small-1"
     assert [row[2] for row in await logged(tmp_path)] == [None, "tool_loop", "tool_loop"]
-
-
-async def test_hold_never_logs_what_was_logged_before(tmp_path: Path) -> None:
-    """No column of conversations, no held request, and the state is the engine's own fold."""
-    for name, hold in (("never", "never"), ("held", "tool_loop")):
-        (tmp_path / name).mkdir()
-        async with holding(tmp_path / name, hold) as plugin:
-            agent = Agent(plugin)
-            for _ in range(5):
-                await agent.ask()
-                agent.result()
-            await plugin.parts.journal.flush()
-            counted = plugin.engines["zoo"].state.policy.plain()["accounts"]["default"]["requests"]
-            assert counted == 5
-            assert plugin.engines["zoo"].usual_parts == {}
-    never = await written(tmp_path / "never", requests)
-    held = await written(tmp_path / "held", requests)
-    columns = ("conversation", "line", "prefix", "turn", "hold")
-    assert {getattr(row, name) for row in never for name in columns} == {None}
-    assert {row.reason for row in never} <= {"ahead", "behind", "probe", "unseen_probe"}
-    same = ("t", "alpha", "aim", "queue", "prompt_characters", "estimated_satisfaction", "largest")
-    for name in (*same, "estimated_cost", "chosen", "reason", "expected_satisfaction"):
-        assert getattr(never[0], name) == getattr(held[0], name), name
 
 
 @pytest.mark.parametrize(("hold", "row"), [(None, (True, "warm")), ("tool_loop", (False, None))])
@@ -228,32 +215,19 @@ async def test_a_lost_model_breaks_the_hold_and_is_counted(tmp_path: Path) -> No
     ]
 
 
-async def test_what_a_request_may_cost_comes_before_what_holds_it(tmp_path: Path) -> None:
-    cheaply = {"user_api_key_hash": "key", "messplus_max_cost": 1e-4}
-    async with running(tmp_path, {"callers_may": ["max_cost"]}, deployments=ZOO) as plugin:
-        agent = Agent(plugin)
-        await agent.ask(served_by="large-1")
-        agent.result()
-        assert (await agent.ask(metadata=cheaply)).startswith("small")
-        assert plugin.counters.as_dict() == {"holds_broken": 1}
-    assert (await logged(tmp_path))[1] == (2, False, "lost")
-    assert (await written(tmp_path, requests))[1].gated_by == ["max_cost"]
-
-
 async def test_sealed_thinking_is_shown_to_nobody_else(tmp_path: Path) -> None:
-    """Other models are not even ranked: each would answer with an error."""
+    """Each would answer with an error: when its deployment fails, another replica is tried."""
     block = {"type": "thinking", "thinking": "hm", "signature": "sealed"}
     async with holding(tmp_path, "tool_loop") as plugin:
         agent = Agent(plugin)
         await agent.ask(served_by="small-2")
         agent.prompt[-1]["thinking_blocks"] = [block]
         agent.person("Thank you. Now write the documentation of all that.")
-        ranked = await plugin.async_filter_deployments(
-            "zoo", list(ZOO), None, call("next", messages=agent.prompt)
-        )
-        order = {each["model_info"]["id"]: each["litellm_params"]["order"] for each in ranked}
-        assert min(order, key=order.__getitem__) == "small-2"
-        assert set(order) == {"small-1", "small-2"}
+        asked = call("next", messages=agent.prompt)
+        for served in ("small-2", "small-1"):
+            left = await plugin.async_filter_deployments("zoo", list(ZOO), None, asked)
+            assert left[0]["model_info"]["id"] == served
+            asked["metadata"]["model_info"] = {"id": served}
     assert (await logged(tmp_path))[1] == (2, True, "state")
 
 
@@ -267,9 +241,7 @@ async def test_an_open_loop_that_nobody_knows_is_decided_and_counted(tmp_path: P
     assert await logged(tmp_path) == [(1, False, "unknown")]
 
 
-async def test_trouble_breaks_a_hold_once_and_upwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_trouble_breaks_a_hold_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same tool call over and over: a better model takes over, and keeps the loop."""
     async with holding(tmp_path) as plugin:
         _large_is_better(plugin, monkeypatch)
@@ -289,9 +261,7 @@ async def test_trouble_breaks_a_hold_once_and_upwards(
     assert [row.reason for row in rows if row.hold == "trouble"] == ["trouble"]
 
 
-async def test_the_first_requests_are_held_while_the_log_is_not_read_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_held_before_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine reads it seconds after the proxy has begun to serve."""
     monkeypatch.setattr(line_log, "head", lambda database: asyncio.Event().wait())
     async with holding(tmp_path) as plugin:
@@ -299,7 +269,6 @@ async def test_the_first_requests_are_held_while_the_log_is_not_read_yet(
         served = await agent.ask(served_by="large-1")
         agent.result()
         assert await agent.ask() == served
-        assert not plugin.parts.line_log.begun.is_set()
     assert await logged(tmp_path) == [(1, False, None), (2, True, "tool_loop")]
 
 
@@ -315,7 +284,7 @@ async def test_a_worker_learns_from_the_log_what_another_serves(
         agent.result()
         await first.parts.journal.flush()
         async with holding(tmp_path) as second:
-            await second.parts.line_log.learned()
+            await until_it_holds(lambda: second.parts.line_log._read > 0)
             agent.plugin = second
             assert await agent.ask() == "large-1"
             assert second.counters.as_dict() == {}
@@ -349,9 +318,7 @@ async def test_a_loop_may_reach_another_worker_at_any_step(tmp_path: Path) -> No
     assert len({row.line for row in rows}) == len({row.conversation for row in rows}) == 1
 
 
-async def test_workers_that_cannot_share_are_counted_and_serve_and_share_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unshared_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_log, "pinboard_path", lambda *given: tmp_path / "shared" / "lines")
     async with holding(tmp_path) as plugin, holding(tmp_path) as other:
         agent = Agent(plugin)
@@ -370,24 +337,7 @@ async def test_workers_that_cannot_share_are_counted_and_serve_and_share_again(
         assert other.counters.as_dict() == {}
 
 
-async def test_a_disk_without_room_is_counted_and_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def without_room(*given: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "pwrite", without_room)
-    async with holding(tmp_path) as plugin:
-        agent = Agent(plugin)
-        served = await agent.ask(served_by="large-1")
-        agent.result()
-        assert await agent.ask() == served
-        assert plugin.counters.as_dict() == {"lines_unshared": 2}
-
-
-async def test_a_failing_identity_is_counted_and_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failing_identity_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with holding(tmp_path) as plugin:
         lines = plugin.parts.router.decider.holds.lines
         assert lines is not None
@@ -397,19 +347,64 @@ async def test_a_failing_identity_is_counted_and_stops_nothing(
     assert await logged(tmp_path) == [(None, False, None)]
 
 
-async def test_the_cost_of_a_warm_turn_is_expected_as_it_is_charged(tmp_path: Path) -> None:
-    """Nine tenths of a warm prompt are read at a tenth of the price."""
-    ratios = []
+TOOL = {"name": "shot", "description": "Look at the page", "input_schema": {"x": "word " * 4_000}}
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}}
+OUTPUT = {"type": "text", "text": "A line of output. " * 60}
+
+
+@dataclass
+class ClaudeCode(Agent):
+    """What it sends, and is charged: 1,600 tokens an image, one for 4 characters of all else.
+    ``truth`` are the tokens of each prompt, and those of them that were cached."""
+
+    cached: int = 0
+    truth: list[tuple[int, int]] = field(default_factory=list)
+
+    async def step(self, **given: Any) -> str:
+        header = f"x-anthropic-billing-header: cc_version=2.1.{self.asked}; cch={self.asked:05x};"
+        marked = {"text": "You are Claude Code.", "cache_control": {"type": "ephemeral"}}
+        self.system = [{"type": "text", "text": header}, {"type": "text", **marked}]
+        given |= {"system": self.system, "tools": [TOOL], "call_type": "anthropic_messages"}
+        return await self.ask(litellm_metadata={"user_api_key_hash": "key"}, **given)
+
+    def answer(self) -> dict[str, Any]:
+        used = {"type": "tool_use", "id": f"toolu_{self.asked}", "name": "shot", "input": {}}
+        return {"content": [{"type": "text", "text": f"I look, {self.asked}."}, used]}
+
+    def whole(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "message", **message}
+
+    def used(self) -> dict[str, Any]:
+        words, image = json.dumps([self.system, self.prompt, TOOL]), json.dumps(IMAGE)
+        tokens = len(words.replace(image, "")) // 4 + 1_600 * words.count(image)
+        self.truth.append((tokens, self.cached))
+        usage = {"prompt_tokens": tokens, "completion_tokens": 10}
+        usage |= {"prompt_tokens_details": {"cached_tokens": self.cached}}  # type: ignore[dict-item]
+        self.cached = tokens
+        return {"metadata": {"usage_object": usage}}
+
+    def seen(self, *content: dict[str, Any]) -> None:
+        block = {"type": "tool_result", "tool_use_id": f"toolu_{self.asked}", "content": content}
+        self.prompt.append({"role": "user", "content": [block]})
+
+
+async def test_a_claude_code_session_is_one_line_at_its_true_cost(tmp_path: Path) -> None:
+    """Under another header at each turn, with screenshots, and old results that it clears."""
     async with holding(tmp_path) as plugin:
-        for _ in range(6):
-            agent = Agent(plugin)
-            for _ in range(5):
-                await agent.ask(served_by="large-1")
-                agent.result("x" * 40)
-    decided = await written(tmp_path, requests)
-    ended = {row.request_id: row for row in await written(tmp_path, calls)}
-    for row in decided:
-        if row.hold is not None:
-            ratios.append(row.estimated_cost[LARGE] / ended[row.request_id].cost)
-    assert len(ratios) == 24
-    assert sorted(ratios)[12] == pytest.approx(1.0, abs=0.3)
+        agent = ClaudeCode(plugin)
+        await agent.step(served_by="small-1")
+        for turn in range(2, 11):
+            agent.seen(OUTPUT, *([IMAGE] if turn % 2 else []))
+            if turn == 8:  # what comes after it is sent anew
+                agent.prompt[2]["content"][0]["content"], agent.cached = "[cleared]", 0
+            assert await agent.step() == "small-1"
+        assert plugin.counters.as_dict() == {}
+    rows, ended = [await written(tmp_path, table) for table in (requests, outcomes)]
+    held = [(turn, "tool_loop") for turn in range(2, 11)]
+    assert [(row.turn, row.hold) for row in rows] == [(1, None), *held]
+    assert len({row.line for row in rows}) == 1
+    large = [1e-5 * (tokens - 0.9 * cached + 10) for tokens, cached in agent.truth]
+    expected = [row.estimated_cost[LARGE] for row in rows]
+    assert expected[2:] == pytest.approx(large[2:], rel=0.15)
+    assert [row.cost_largest for row in ended] == pytest.approx(large)
+    assert [row.served_cost for row in ended] == pytest.approx([each / 100 for each in large])

@@ -13,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.vocabulary import FAILED, CallStatus, Failure, LabelKind
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import labelling as module
 from litellm_messplus.serving.influence import KeyInfluence
-from litellm_messplus.serving.labelling import LabelWriter, judged_call, judged_request
+from litellm_messplus.serving.labelling import LabelWriter, judged_request
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS
 from litellm_messplus.settings.schema import MessplusSettings
@@ -96,7 +96,7 @@ async def fill(database: AsyncEngine) -> None:
     )
 
 
-@pytest.mark.parametrize("source", ["check:reference", "check:complete", FAILED, "implicit"])
+@pytest.mark.parametrize("source", ["check:own", "check:complete"])
 async def test_what_a_key_has_labelled_beyond_its_pull_is_kept_and_does_not_count(
     database: AsyncEngine, written: Written, source: str
 ) -> None:
@@ -104,7 +104,7 @@ async def test_what_a_key_has_labelled_beyond_its_pull_is_kept_and_does_not_coun
     for key in range(9):
         for number in range(10):
             cause = Cause("zoo", "default", f"key{key}")
-            written.writer.report(found(number, float(number > 2), "check:reference", cause))
+            written.writer.report(found(number, float(number > 2), "check:own", cause))
     for number in range(30):
         written.writer.report(found(number, 0.0, source, HOSTILE))
     weights = await written.weights()
@@ -132,12 +132,10 @@ async def test_while_the_database_is_away_labels_wait_in_their_order(
     assert written.counters.as_dict() == {"database_failures": 3}
 
 
-async def test_no_more_labels_wait_than_may(
-    written: Written, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_more_labels_wait(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 2)
     for number in range(5):
-        written.writer.report(found(number, 1.0, "implicit", HOSTILE))
+        written.writer.report(found(number, 1.0, "check:complete", HOSTILE))
     assert len(await written.weights()) == 2
     assert written.counters.as_dict() == {"labels_left_out": 3}
 
@@ -147,7 +145,7 @@ async def test_a_stop_does_not_wait_for_a_database_that_stays_away(
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_SECONDS", 0.0)
     written.influence.away = 10**9
-    written.writer.report(found(1, 1.0, "implicit", HOSTILE))
+    written.writer.report(found(1, 1.0, "check:complete", HOSTILE))
     await asyncio.sleep(0)
     assert await written.weights() == []
     assert written.counters.as_dict()["labels_left_out"] == 1
@@ -164,17 +162,6 @@ async def test_switched_off_everything_counts_without_a_look(database: AsyncEngi
 
 
 # What the client did itself
-
-
-def test_who_failed_is_told_of_a_request_and_not_of_a_turn_whose_labels_are_anothers() -> None:
-    incoming = IncomingRequest(CHAT_COMPLETIONS, "call", {}, [], {})
-    call = served_call(status=CallStatus.FAILURE, failure=Failure.DEADLINE)
-    for record, failure in (
-        (request(), Failure.DEADLINE),
-        (request(counted_with="first"), None),
-    ):
-        judged = judged_call(judged_request(record, incoming), record, call, None)
-        assert (judged.answer, judged.failure) == (None, failure)
 
 
 @pytest.mark.parametrize("limit", CHAT_COMPLETIONS.limits)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.encoders.batcher import Encoding
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.routing.decision import Reason
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving.reading import FEATURES_SHARE
-from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.state.entries import Example, Settled
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.reading import RECENT_DECISIONS
 from litellm_messplus.store.tables import requests
@@ -51,9 +52,6 @@ class Encoder:
 async def serving(folder: Path) -> AsyncIterator[tuple[Journey, Encoder]]:
     encoder = Encoder()
     async with journey(folder, encoder=encoder) as proxy:
-        # Nobody waits for the encoder before it is warm.
-        await until_it_holds(lambda: proxy.plugin.parts._features._batcher._is_warm)
-        encoder.started.clear()
         try:
             yield proxy, encoder
         finally:
@@ -68,7 +66,6 @@ async def test_features_in_time_are_decided_by_and_logged(tmp_path: Path) -> Non
     (row,) = await written(tmp_path, requests)
     assert np.frombuffer(row.features, "<f4").tolist() == [1.0, 1.0]
     assert 0.0 < row.encode_seconds <= row.decision_seconds
-    assert row.encode_joules is None  # nothing measures them
     assert counted == {}
 
 
@@ -82,12 +79,12 @@ async def test_without_features_running_means_decide_and_the_log_says_so(
             encoder.is_broken = True
         else:
             encoder.gate.clear()
-        ranked = await proxy.ask("too late")
+        left = await proxy.ask("too late")
         counted = proxy.counters
 
     (row,) = await written(tmp_path, requests)
     assert waits == [pytest.approx(FEATURES_SHARE * PATIENT, rel=0.1)]
-    assert None not in ranked.orders.values()
+    assert len(left.ids) == 1
     assert (row.features, row.encode_seconds, row.encoder) == (None, None, "timed-1")
     assert row.reason in set(Reason)
     assert counted.pop("features_late") == 1
@@ -100,7 +97,7 @@ def hurried(proxy: Journey, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -
     waits: list[float] = []
     features = proxy.plugin.parts._features.features
 
-    async def hurry(conversation: Conversation, timeout_seconds: float) -> Encoding | None:
+    async def hurry(conversation: Conversation, timeout_seconds: float) -> Features | None:
         waits.append(timeout_seconds)
         return await features(conversation, PATIENT if encoder.gate.is_set() else 0.02)
 
@@ -108,9 +105,7 @@ def hurried(proxy: Journey, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -
     return waits
 
 
-async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came_in_time(
-    tmp_path: Path,
-) -> None:
+async def test_a_hopeless_zoo_is_out_of_reach_without_features_in_time(tmp_path: Path) -> None:
     async with serving(tmp_path) as (proxy, encoder):
         for number in range(200):
             for model in ("small", "large"):
@@ -125,9 +120,10 @@ async def test_a_hopeless_zoo_is_out_of_reach_in_the_log_though_no_features_came
 
 
 def teach(engine: Engine, model: str, number: int, value: float) -> None:
-    """A lesson of that model, the ``number``-th."""
+    """A judged answer of that model, the ``number``-th."""
     example = Example(f"taught-{number}", engine.encoder.name, None, model, False, None)
-    engine.apply(Taught(0, "zoo", "made", f"taught-{number}.0", example, 40, 40.0, value))
+    given = (Given(LabelKind.FEEDBACK, "made", value),)
+    engine.apply(Settled(0, "zoo", f"taught-{number}.0", model, 40, 10.0, 40.0, example, given))
 
 
 async def under_way(encoder: Encoder) -> None:
@@ -147,7 +143,7 @@ async def test_two_attempts_of_one_request_at_once_are_decided_once(tmp_path: Pa
         third = await proxy.ask("one", arguments)
 
     assert len(await written(tmp_path, requests)) == 1
-    assert first.orders == second.orders == third.orders
+    assert first.ids == second.ids == third.ids
 
 
 async def test_a_client_that_repeats_an_id_makes_requests_of_its_own(tmp_path: Path) -> None:
@@ -171,9 +167,9 @@ async def test_an_attempt_whose_elder_was_cancelled_decides_itself(tmp_path: Pat
         elder.cancel()
         await turns()
         encoder.gate.set()
-        ranked = await younger
+        left = await younger
 
-    assert None not in ranked.orders.values()
+    assert len(left.ids) == 1
     assert len(await written(tmp_path, requests)) == 1
 
 
@@ -185,4 +181,3 @@ async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:
 
     assert "messplus_encoder_prompts 2.0\n" in metrics
     assert "messplus_encoder_cache_hits 1.0\n" in metrics
-    assert "messplus_encoder_joules" not in metrics  # they are not measured, which is not zero

@@ -16,13 +16,11 @@ from litellm_messplus.serving.metrics import (
     MEANINGS,
     Distributions,
     exposition,
-    figures_of,
     readiness_gauges,
 )
 from litellm_messplus.serving.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
+from litellm_messplus.status.gauges import Series, gauges
 from tests.support.builders import (
-    SMALL,
-    build_engine,
     exploration_call,
     label,
     request,
@@ -37,13 +35,11 @@ NAMED_AFTER_ITS_TYPE = "messplus_counter"
 
 
 def scraped(seen: Distributions | None = None, counts: Mapping[str, float] | None = None) -> str:
-    engine = build_engine()
-    engine.price_factors[SMALL] = 1.25
     of_workers = {"routing_failures": 2, f"{MEASURED}prompts": 3.0, **(counts or {})}
     told = (seen or Distributions()).counts()
     distributed = {f"{DISTRIBUTED}{name}": count for name, count in told.items()}
-    found = figures_of(status(rate=0.6), {"zoo": engine}) | readiness_gauges(Readiness.ROUTING, 0.0)
-    return exposition(found, {"zoo": engine}, {**of_workers, **distributed})
+    found = gauges(status(rate=0.6)) | readiness_gauges(Readiness.ROUTING, 0.0)
+    return exposition(found, {**of_workers, **distributed})
 
 
 def families(text: str) -> dict[str, Metric]:
@@ -78,7 +74,6 @@ def test_every_metric_says_what_it_is() -> None:
     assert all(family.documentation for family in found.values())
     assert found["messplus_counter"].samples[0].value == 2.0
     assert found["messplus_encoder_prompts"].samples[0].value == 3.0
-    assert found["messplus_price_factor"].samples[0].labels == {"zoo": "zoo", "candidate": SMALL}
 
 
 def test_buckets_count_what_is_at_most_their_bound() -> None:
@@ -159,11 +154,10 @@ def test_the_state_of_a_worker_is_two_gauges() -> None:
 
 
 def test_names_of_an_operator_are_escaped() -> None:
-    engine, name = build_engine(), 'a "quoted"\n\\name'
-    engine.price_factors[SMALL] = 1.25
-    found = families(exposition({}, {name: engine}, {}))
+    name = 'a "quoted"\n\\name'
+    found = families(exposition({Series.of("messplus_requests", zoo=name): 1.0}, {}))
 
-    assert found["messplus_price_factor"].samples[0].labels["zoo"] == name
+    assert found["messplus_requests"].samples[0].labels["zoo"] == name
 
 
 def test_prometheus_itself_reads_the_scrape() -> None:

@@ -68,7 +68,7 @@ async def test_one_record_serves_a_new_api(tmp_path: Path, monkeypatch: pytest.M
     calls = await written(tmp_path, tables.calls)
     labels = await written(tmp_path, tables.labels)
     assert counted == {}
-    assert asked_for.ranked == ["large", "small"]
+    assert asked_for.ids == ["large"]
     assert (request.call_type, request.prompt) == ("apoem", "short\nflowers")
     assert [each["theme"] for each in asked] == ["flowers"]
     assert {each.role for each in calls} == {"served", "exploration"}

@@ -70,7 +70,10 @@ def test_garbage_in_the_metadata_finds_nothing(metadata: object) -> None:
 
 def test_the_oldest_are_forgotten() -> None:
     requests = OpenRequests(remembered=2)
-    marks = [add(requests, opened(name)) for name in ("r1", "r2", "r3")]
+    every = [opened(name) for name in ("r1", "r2", "r3")]
+    marks = [add(requests, each) for each in every]
+    assert requests.get(marks[0], "litellm-r1") is every[0], "it has not ended"
+    assert [requests.end(each) for each in (*every, every[0])] == [True, True, True, False]
     found = [requests.get(mark, f"litellm-r{number}") for number, mark in enumerate(marks, start=1)]
     assert [None if each is None else each.record.request_id for each in found] == [
         None,

@@ -26,7 +26,7 @@ from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import is_away
-from litellm_messplus.upkeep.integrity import Outcome, check_positions
+from litellm_messplus.upkeep.verify import verify
 from tests.support.builders import build_engine, build_zoo, label, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo
 from tests.support.patience import PATIENT
@@ -63,9 +63,7 @@ async def test_a_locked_database_is_away_and_read_when_it_is_free(
     assert bits(engine) == bits(await fold_all(database))
 
 
-async def test_a_start_knows_the_key_of_conversations_before_the_first_request(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_the_key_is_known_before_a_request(database: AsyncEngine, database_url: str) -> None:
     opened = await open_database(settings_of(database_url), engines_of(build_engine()))
     assert opened.conversation_key == await read_conversation_key(database)
 
@@ -114,9 +112,7 @@ async def test_an_error_of_our_own_is_not_called_the_databases(
         await open_database(settings_of(database_url), engines_of(build_engine()))
 
 
-async def test_a_log_without_its_head_is_refused_in_words(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_a_log_without_head_is_refused(database: AsyncEngine, database_url: str) -> None:
     async with database.begin() as connection:
         await connection.exec_driver_sql("DELETE FROM log_head")
     with pytest.raises(ConfigurationError, match="log_head is empty") as refused:
@@ -138,8 +134,7 @@ async def test_a_head_behind_the_log_is_moved_up_to_it_and_nothing_is_dropped(
     assert f"ends at {head - 12}, and it has newer records" in caplog.text
     assert bits(engine) == bits(await fold_all(database))
     await log.append(database, [request("new"), served_call("new"), label("new")])
-    (checked,) = await check_positions(database)
-    assert checked.outcome is Outcome.SOUND
+    assert (await verify(database_url)).faults == ()
 
 
 async def test_a_head_that_is_right_stays(database: AsyncEngine) -> None:
@@ -168,18 +163,13 @@ def test_what_may_come_back_is_away(error: Exception, expected: bool) -> None:
     assert is_away(error) is expected
 
 
-async def test_a_start_under_changed_settings_keeps_its_state(
-    database: AsyncEngine, database_url: str
-) -> None:
-    """The newest snapshot is then of the settings in force: a pruned log begins with it."""
+async def test_changed_settings_keep_their_state(database: AsyncEngine, database_url: str) -> None:
     await log.append(database, traffic(20))
-    engine = build_engine()
-    position, _ = await open_database(settings_of(database_url), engines_of(engine))
-    (kept,) = await snapshots.newest_of_each_zoo(database)
-    assert (kept.position, kept.state) == (position, bits(engine))
-    assert kept.settings == snapshot.settings_of(engine.zoo, engine.encoder.name)
-
-    other = build_engine(build_zoo(labels={"precedence": ["judge"]}))
-    await open_database(settings_of(database_url), engines_of(other))
-    (kept,) = await snapshots.newest_of_each_zoo(database)
-    assert kept.fingerprint == snapshot.fingerprint(other.zoo, other.encoder.name)
+    engine, other = build_engine(), build_engine(build_zoo(labels={"precedence": ["judge"]}))
+    for each in (engine, other):
+        position, _ = await open_database(settings_of(database_url), engines_of(each))
+        settings = snapshot.fingerprint(each.zoo, each.encoder.name)
+        kept = await snapshots.newest(database, "zoo", settings)
+        assert kept is not None
+        assert (kept.position, kept.state) == (position, bits(each))
+        assert await snapshots.newest(database, "zoo", "other settings") is None

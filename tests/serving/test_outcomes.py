@@ -13,8 +13,9 @@ from litellm_messplus.runtime.vocabulary import CallStatus, CostSource
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.metering import Meter
 from litellm_messplus.serving.deployments.prices import DeploymentPrice
-from litellm_messplus.serving.ends import answered_end, call_record, failed_end, served_by
-from litellm_messplus.serving.open_requests import UNKNOWN, Author, OpenRequest
+from litellm_messplus.serving.ends import call_record
+from litellm_messplus.serving.open_requests import UNKNOWN, Author, OpenRequest, Report
+from litellm_messplus.serving.served import answered_end, failed_end, served_by
 from tests.support.builders import LARGE, SMALL, build_zoo, request
 
 PRICE = Price(2.0, 3.0, cached_discount=1.0)
@@ -28,8 +29,8 @@ def record(response: object = ANSWER, author: Author | None = None, **payload: A
     opened = OpenRequest(request(), (LARGE,))
     index = DeploymentIndex()
     index.candidates_of["zoo"]["d"] = LARGE
-    author = author or served_by(told, "zoo", index)
-    end = answered_end(opened, told, response, author)
+    report = Report({"standard_logging_object": told}, response)
+    end = answered_end(opened, report, author or served_by(report, "zoo", index))
     return call_record(opened.record, end, meter)
 
 
@@ -68,9 +69,7 @@ def test_seconds_that_nobody_knows_are_none() -> None:
     ],
     ids=["bare", "without details", "with details"],
 )
-def test_the_details_of_usage_count_where_litellm_kept_them(
-    payload: dict[str, Any], cost: float
-) -> None:
+def test_usages_details_count_where_they_were_kept(payload: dict[str, Any], cost: float) -> None:
     found = record(**payload, response_cost=0.0)
     assert (found.prompt_tokens, found.completion_tokens) == (10, 2)
     assert (found.cached_tokens, found.reasoning_tokens) == (26.0 - cost, 0)
@@ -112,12 +111,12 @@ def test_of_a_request_that_litellm_refused_no_candidate_was_called(
     opened = OpenRequest(request(), (LARGE,), tried=set(tried))
     refusal = RouterRateLimitError("zoo", 5.0, enable_pre_call_checks=False, cooldown_list=[])
     meter = Meter({"zoo": build_zoo()}, {}, Counters())
-    found = call_record(opened.record, failed_end(opened, refusal), meter)
+    found = call_record(opened.record, failed_end(opened, refusal, DeploymentIndex(), {}), meter)
     assert (found.candidate, found.status) == (candidate, CallStatus.FAILURE)
     assert (found.answer, found.cost) == (None, None)
     assert found.error is not None
     assert found.error.startswith("RouterRateLimitError: ")
-    assert failed_end(opened, ValueError("no")).author.candidate == LARGE
+    assert failed_end(opened, ValueError("no"), DeploymentIndex(), {}).author.candidate == LARGE
 
 
 def test_a_call_without_usage_is_counted_and_marked() -> None:

@@ -129,15 +129,6 @@ def test_a_file_that_is_truncated_tells_nothing_and_is_written_again(tmp_path: P
         assert board.find(PROMPT) == pinned()
 
 
-def test_a_folder_that_is_gone_is_an_error_until_it_is_back(tmp_path: Path) -> None:
-    board = Pinboard(tmp_path / "folder" / "lines", KEY)
-    with pytest.raises(FileNotFoundError):
-        board.pin(PROMPT, pinned())
-    (tmp_path / "folder").mkdir()
-    board.pin(PROMPT, pinned())
-    assert board.find(PROMPT) == pinned()
-
-
 WITHOUT_ROOM = f"""
 import resource, sys
 from pathlib import Path

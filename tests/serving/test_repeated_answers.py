@@ -8,22 +8,33 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.index import DeploymentIndex
-from litellm_messplus.serving.ends import CallSink, ServedCalls
-from litellm_messplus.serving.open_requests import UNKNOWN, Authors, OpenRequest, OpenRequests
+from litellm_messplus.serving.ends import CallSink
+from litellm_messplus.serving.open_requests import (
+    UNKNOWN,
+    Authors,
+    OpenRequest,
+    OpenRequests,
+    Report,
+)
 from litellm_messplus.serving.plugin import MessplusPlugin
+from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.store import log
 from tests.support.builders import LARGE, request, served_call
 
 REPEATED: dict[str, Any] = {"id": "chatcmpl-r1", "_hidden_params": {"cache_hit": True}}
+REPORT = Report({"standard_logging_object": {"cache_hit": True}}, REPEATED)
 
 
 @pytest.fixture
 def plugin(database: AsyncEngine) -> MessplusPlugin:
     """With what these hooks use, and no more."""
     counters, sink = Counters(), cast(CallSink, None)
-    served = ServedCalls(OpenRequests(), Authors(database), DeploymentIndex(), sink, counters)
+    served = ServedCalls(
+        *(OpenRequests(), Authors(database), DeploymentIndex(), sink, Failing(), counters)
+    )
     parts: Any = SimpleNamespace(engines={}, counters=counters, served=served)
     return MessplusPlugin(parts)
 
@@ -37,16 +48,14 @@ async def headers(plugin: MessplusPlugin, opened: OpenRequest) -> dict[str, str]
     return found
 
 
-async def test_the_writer_is_named_from_the_log(
-    plugin: MessplusPlugin, database: AsyncEngine
-) -> None:
+async def test_the_log_names_the_writer(plugin: MessplusPlugin, database: AsyncEngine) -> None:
     await log.append(database, [request("r1"), served_call("r1")])
     opened = OpenRequest(request("r2"), (LARGE,))
 
     told = await headers(plugin, opened)
 
     assert told == {"x-messplus-request-id": "r2", "x-messplus-model": LARGE}
-    author = await plugin.parts.served._author(opened, {"cache_hit": True}, REPEATED)
+    author = await plugin.parts.served._author(opened, REPORT)
     assert author.candidate == LARGE
     assert plugin.counters.as_dict() == {}
 
@@ -57,7 +66,7 @@ async def test_a_writer_that_nobody_knows_is_not_named_and_counted(plugin: Messp
     told = await headers(plugin, opened)
 
     assert told == {"x-messplus-request-id": "r2"}
-    assert await plugin.parts.served._author(opened, {"cache_hit": True}, REPEATED) == UNKNOWN
+    assert await plugin.parts.served._author(opened, REPORT) == UNKNOWN
     assert plugin.counters.as_dict() == {"cached_answers_unknown": 1}
 
 
@@ -71,7 +80,7 @@ async def test_a_log_that_cannot_be_asked_costs_the_name_alone(
     told = await headers(plugin, opened)
 
     assert told == {"x-messplus-request-id": "r2"}
-    assert await plugin.parts.served._author(opened, {"cache_hit": True}, REPEATED) == UNKNOWN
+    assert await plugin.parts.served._author(opened, REPORT) == UNKNOWN
     assert plugin.counters.as_dict() == {"header_failures": 1, "cached_answers_unknown": 1}
 
 

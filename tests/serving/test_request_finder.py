@@ -63,9 +63,7 @@ async def journal(database: AsyncEngine) -> AsyncIterator[Journal]:
     await built.close()
 
 
-async def test_an_id_that_others_use_here_too_still_finds_ones_own_request_in_the_log(
-    database: AsyncEngine,
-) -> None:
+async def test_an_id_used_by_others_still_finds_ones_own_request(database: AsyncEngine) -> None:
     """It was decided by another worker, or before a restart."""
     await log.append(database, [asked("mine", "alice")])
     finder = finder_of(database, asked("theirs", "bob"))
@@ -79,9 +77,7 @@ async def test_a_request_that_is_remembered_here_needs_no_log(database: AsyncEng
     assert (await finder.find(REPEATED, ALICE)).request_id == "mine"
 
 
-async def test_anothers_id_and_an_unknown_one_are_answered_alike_and_as_late(
-    database: AsyncEngine,
-) -> None:
+async def test_anothers_id_and_an_unknown_one_look_alike(database: AsyncEngine) -> None:
     await log.append(database, [request("logged", key_hash="alice")])
     finder = finder_of(database, asked("theirs", "bob"))
     for given in ("logged", REPEATED, "nobody's"):
@@ -92,9 +88,7 @@ async def test_anothers_id_and_an_unknown_one_are_answered_alike_and_as_late(
         assert perf_counter() - began > 0.29
 
 
-async def test_while_the_log_is_late_an_unknown_id_may_be_known_later(
-    database: AsyncEngine,
-) -> None:
+async def test_while_the_log_is_late_an_id_may_be_known_later(database: AsyncEngine) -> None:
     """It may be that of a request of another worker, which is not in the log yet."""
     await log.append(database, [asked("mine", "alice")])
     finder = finder_of(database, arrivals=Arrivals(is_late=lambda: True))
@@ -150,16 +144,12 @@ class WrittenByAnother(Arrivals):
         await database.dispose()
 
 
-async def test_what_another_worker_writes_meanwhile_is_found_at_the_end(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_anothers_late_write_is_found(database: AsyncEngine, database_url: str) -> None:
     another = WrittenByAnother(database_url, request("late", key_hash="alice"))
     assert (await finder_of(database, arrivals=another).find("late", ALICE)).request_id == "late"
 
 
-async def test_an_unknown_id_is_looked_up_twice_and_not_over_and_over(
-    database: AsyncEngine,
-) -> None:
+async def test_an_unknown_id_is_looked_up_twice(database: AsyncEngine) -> None:
     looks = 0
 
     def looking(*_: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from litellm import ModelResponse
 
 from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.source import LabelDesk
@@ -26,28 +27,38 @@ PLACE = ANSWER_NUMBERS.index(OWN_SCORE)
 PROMPT = ended().request.conversation.text
 
 
-async def _later(prompt: str, answer: str) -> float:
+async def _later(prompt: str, answer: str, response: dict[str, Any]) -> float:
     await asyncio.sleep(0.0)
     return 0.5
 
 
-def _slow(prompt: str, answer: str) -> float:
+def _slow(prompt: str, answer: str, response: dict[str, Any]) -> float:
     time.sleep(0.3)
     return 1.0
 
 
-def _fails(prompt: str, answer: str) -> float:
+def _fails(prompt: str, answer: str, response: dict[str, Any]) -> float:
     raise RuntimeError("no")
 
 
+def _sees(prompt: str, answer: str, response: dict[str, Any]) -> float | None:
+    (choice,) = response["choices"]
+    assert choice["message"]["reasoning_content"] == "2 + 2"
+    assert response["usage"]["completion_tokens"] == 1
+    (token,) = choice.pop("logprobs")["content"]
+    return float(token["logprob"])
+
+
+WRONG = {"above": 1.5, "boolean": True, "infinite": float("inf"), "nan": float("nan"), "word": "1"}
 FUNCTIONS: dict[str, Any] = {
-    "words": lambda prompt, answer: -len(answer.split()) / 10 if prompt == PROMPT else 1.0,
+    **{name: lambda *given, wrong=wrong: wrong for name, wrong in WRONG.items()},
+    "sees": _sees,
+    "words": lambda prompt, answer, _: -len(answer.split()) / 10 if prompt == PROMPT else 1.0,
     "later": _later,
-    "unknown": lambda prompt, answer: None,
+    "unknown": lambda prompt, answer, response: None,
     "fails": _fails,
-    "wrong": lambda prompt, answer: 2.0,
     "slow": _slow,
-    "ends": lambda prompt, answer: sys.exit(1),
+    "ends": lambda prompt, answer, response: sys.exit(1),
 }
 
 
@@ -93,15 +104,27 @@ async def test_a_zoo_without_one_has_none() -> None:
 @pytest.mark.parametrize(
     ("name", "number"), [("words", -0.4), ("later", 0.5), ("unknown", None)], ids=str
 )
-async def test_what_a_function_says_of_prompt_and_answer_is_a_number(
-    name: str, number: float | None
-) -> None:
+async def test_what_a_function_says_is_a_number(name: str, number: float | None) -> None:
     found, counted = await scored(f"own_scores:{name}")
     assert found == pytest.approx(number)
     assert counted == {}
 
 
-@pytest.mark.parametrize("name", ["fails", "wrong", "ends"])
+async def test_a_function_gets_a_copy_of_the_whole_response() -> None:
+    tokens = {"content": [{"token": "Four", "logprob": -0.25, "top_logprobs": []}]}
+    choice = {"message": {"content": "Four", "reasoning_content": "2 + 2"}, "logprobs": tokens}
+    plain = {"choices": [choice], "usage": {"completion_tokens": 1}}
+    for response in (plain, ModelResponse(**plain), {"response": plain}):
+        looks = CHAT_COMPLETIONS.looks(plain)
+        found = await build(Counters(), "own_scores:sees").scored(
+            ended().request, CHAT_COMPLETIONS, response, looks
+        )
+        assert found is not None
+        assert found[PLACE] == -0.25
+    assert choice["logprobs"] == tokens
+
+
+@pytest.mark.parametrize("name", ["fails", "ends", *WRONG])
 async def test_one_that_fails_says_nothing_and_is_counted(name: str) -> None:
     assert await scored(f"own_scores:{name}") == (None, {"scores_failed": 1})
 
@@ -122,9 +145,7 @@ async def test_one_that_is_late_says_nothing_and_the_event_loop_goes_on_meanwhil
 
 
 @pytest.mark.parametrize(("text", "number"), [("fine", None), ("", -1.0)], ids=repr)
-async def test_checks_that_find_fault_are_a_number_and_those_that_cannot_tell_are_none(
-    text: str, number: float | None
-) -> None:
+async def test_faults_are_a_number_and_doubts_are_none(text: str, number: float | None) -> None:
     assert await scored("checks", text, complete=True) == (number, {})
 
 

@@ -52,11 +52,9 @@ async def test_where_it_is_asked_for_all_words_are_kept(database: AsyncEngine) -
     assert (await kept(database, True, WITH_TEXT)).count(WORDS) == len(WITH_TEXT)
 
 
-@pytest.mark.parametrize("kind", [LabelKind.FEEDBACK, LabelKind.CHECK, LabelKind.IMPLICIT])
-async def test_words_that_are_sent_to_be_kept_and_plain_reasons_stay(
-    database: AsyncEngine, kind: LabelKind
-) -> None:
-    """A user posts the comment of feedback; checks and behaviour quote nobody."""
+@pytest.mark.parametrize("kind", [LabelKind.FEEDBACK, LabelKind.CHECK])
+async def test_kept_words_and_plain_reasons_stay(database: AsyncEngine, kind: LabelKind) -> None:
+    """A user posts the comment of feedback; checks quote nobody."""
     said = label("r1", kind=kind, source=kind.value, comment=WORDS)
     records: list[Record] = [request("r1"), served_call("r1"), said]
 

@@ -8,13 +8,6 @@ import pytest
 
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import ReplayError
-from litellm_messplus.runtime.errors import ConfigurationError
-from litellm_messplus.runtime.parquet import ParquetError
-from litellm_messplus.serving.checking import honoured
-from litellm_messplus.upkeep.archive import Archive
-from litellm_messplus.upkeep.importing import read_file as read_labels
-from litellm_messplus.upkeep.rows import ImportingError
-from tests.support.proxy import zoo_config
 from tests.support.recordings import ENCODER, rows, write_csv
 
 EXTRA = r"pip install 'litellm-messplus\[parquet\]'"
@@ -67,17 +60,3 @@ def test_what_needs_it_names_the_extra(tmp_path: Path) -> None:
 
     with pytest.raises(ReplayError, match=EXTRA):
         read_file(path, ENCODER)
-    with pytest.raises(ImportingError, match=EXTRA):
-        read_labels(path)
-    with pytest.raises(ParquetError, match=EXTRA):
-        Archive(tmp_path / "archive")
-
-
-@pytest.mark.usefixtures("without_polars")
-async def test_a_start_with_an_archive_is_refused_and_one_without_is_not(tmp_path: Path) -> None:
-    config = zoo_config("http://127.0.0.1:1", tmp_path)
-    honoured(config)
-    config["messplus"]["retention"] = {"keep_days": 90, "archive": str(tmp_path)}
-
-    with pytest.raises(ConfigurationError, match=f"retention.archive.*{EXTRA}"):
-        honoured(config)

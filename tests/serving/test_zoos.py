@@ -88,9 +88,7 @@ async def test_nothing_to_return_to_is_refused_where_it_is_needed(tmp_path: Path
     assert "before: given nothing; allowed under canary" in answer.json()["detail"]
 
 
-async def test_only_administrators_see_and_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_administrators_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def somebody(_request: object) -> Caller:
         return Caller("key-2", is_admin=False)
 

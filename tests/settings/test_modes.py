@@ -66,9 +66,7 @@ def test_what_served_before_is_litellm_or_a_candidate(before: str) -> None:
         ({"before": "openai/medium"}, "given 'openai/medium'"),
     ],
 )
-def test_nothing_to_serve_as_before_with_stops_the_start(
-    zoo: dict[str, Any], expected: str
-) -> None:
+def test_nothing_to_serve_as_before_stops_the_start(zoo: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         built(**zoo)
     assert caught.value.key == "messplus.zoos.zoo.before"

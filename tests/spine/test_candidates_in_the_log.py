@@ -41,9 +41,7 @@ async def test_of_two_workers_that_report_the_same_one_writes_it(database: Async
     assert await log.head(database) == 2
 
 
-async def test_one_who_knows_none_of_the_changes_reports_what_is_gone_as_there_again(
-    database: AsyncEngine,
-) -> None:
+async def test_who_knows_no_change_reports_what_is_gone_as_back(database: AsyncEngine) -> None:
     """As of a candidate that was forgotten, so that no number of it is known any more."""
     await log.append_change(database, record(), None)
     await log.append_change(database, record(change=Change.GONE), 1)
@@ -69,9 +67,7 @@ async def written(database: AsyncEngine) -> None:
     await log.append_change(database, record(change=Change.PRICED), 1)
 
 
-async def test_a_start_without_a_snapshot_folds_the_zoo_of_the_log(
-    database: AsyncEngine, zoo: Zoo
-) -> None:
+async def test_a_start_without_a_snapshot_folds_the_log(database: AsyncEngine, zoo: Zoo) -> None:
     await written(database)
     engine = await restored(database, zoo)
     assert engine.zoo.candidates == (*zoo.candidates, "new")
@@ -81,9 +77,7 @@ async def test_a_start_without_a_snapshot_folds_the_zoo_of_the_log(
 
 
 @pytest.mark.parametrize("further", [0, 10])
-async def test_a_start_from_a_snapshot_goes_on_exactly(
-    database: AsyncEngine, zoo: Zoo, further: int
-) -> None:
+async def test_a_snapshots_start_goes_on(database: AsyncEngine, zoo: Zoo, further: int) -> None:
     await written(database)
     await keep(database, await fold_all(database, zoo), await log.head(database))
     await log.append(database, traffic(further, prefix="u"))

@@ -38,9 +38,7 @@ def test_every_failure_counts_and_the_first_of_a_minute_is_logged(
     assert counters.as_dict() == {"other_failures": 1, "routing_failures": 6}
 
 
-def test_the_log_shows_the_exception_that_is_being_handled(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_log_shows_the_handled_exception(caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise RuntimeError("the cause")
     except RuntimeError:
@@ -50,9 +48,7 @@ def test_the_log_shows_the_exception_that_is_being_handled(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\x0b", "\x85", "\u2028"], ids=ascii)
-def test_no_text_that_is_logged_looks_like_another_line(
-    caplog: pytest.LogCaptureFixture, end: str
-) -> None:
+def test_no_logged_text_looks_like_another_line(caplog: pytest.LogCaptureFixture, end: str) -> None:
     """Where it is quoted, and where an exception quotes it."""
     forged = f"r1{end}14:00:00 - messplus:ERROR: forged \x1b[31m"
     try:

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -27,18 +26,18 @@ from litellm_messplus.deciding.question import Question
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning import learner
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.restore import keep, restore
+from litellm_messplus.restore import restore
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import JournalFullError, UnloggedRequestError
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state import snapshot
-from litellm_messplus.store import log, notices, pruning, snapshots
+from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
-from litellm_messplus.store.entries import Kinds, decided, read_entries
+from litellm_messplus.store.entries import Kinds, read_entries
 from litellm_messplus.store.snapshots import Snapshot
 from tests.support import failures
 from tests.support.builders import build_engine, label, pair, point, request, served_call, traffic
-from tests.support.folding import bits, build_journal, fold_all, learner_of, only_zoo, taught
+from tests.support.folding import bits, build_journal, fold_all, only_zoo, taught
 from tests.support.patience import PATIENT, turns, until_it_holds
 
 AWAY = OperationalError("INSERT", {}, Exception("the database is away"))
@@ -109,7 +108,7 @@ class Worker:
 
 @pytest.fixture
 def worker(database: AsyncEngine, zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> Worker:
-    monkeypatch.setattr(notices, "FOLLOW_SECONDS", 0.02)
+    monkeypatch.setattr(learner, "FOLLOW_SECONDS", 0.02)
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(module, "CLOSE_SECONDS", PATIENT)
     return Worker(database, build_engine(zoo), monkeypatch)
@@ -152,9 +151,7 @@ async def test_records_handed_over_together_share_a_transaction(worker: Worker) 
     assert worker.logged("requests") == names
 
 
-async def test_what_is_written_durably_is_seen_by_another_connection_on_return(
-    worker: Worker,
-) -> None:
+async def test_what_is_written_durably_is_seen_elsewhere_on_return(worker: Worker) -> None:
     # A flush interval of an hour: only the durable write can have brought them in.
     async with worker.running(flush_seconds=3600) as journal:
         write(journal, request(), served_call())
@@ -239,9 +236,7 @@ async def test_a_request_counts_once_before_and_after_it_is_written(worker: Work
     ],
     ids=["a request without a choice", "a missing value", "out of range", "of another type"],
 )
-async def test_a_record_that_cannot_be_written_is_dropped_and_does_not_hold_up_the_others(
-    worker: Worker, bad: Record
-) -> None:
+async def test_an_unwritable_record_holds_no_other_up(worker: Worker, bad: Record) -> None:
     """And those who wait for one get an error."""
     async with worker.running() as journal:
         journal.write(request("r1"))
@@ -330,9 +325,7 @@ async def test_nothing_is_logged_about_a_request_that_was_dropped(worker: Worker
     assert found == [["r1"], [], []]
 
 
-async def test_a_verdict_on_a_request_that_the_full_backlog_dropped_is_refused(
-    worker: Worker,
-) -> None:
+async def test_a_verdict_on_a_dropped_request_is_refused(worker: Worker) -> None:
     journal = worker.journal()
     with worker.patch.context() as full:
         full.setattr(backlog, "LONGEST", 1)
@@ -344,19 +337,7 @@ async def test_a_verdict_on_a_request_that_the_full_backlog_dropped_is_refused(
     assert worker.logged("labels") == ["label-r1-0"]
 
 
-async def test_the_requests_that_were_dropped_are_remembered_within_a_bound(
-    worker: Worker,
-) -> None:
-    worker.patch.setattr(backlog, "LONGEST", 0)
-    worker.patch.setattr(backlog, "REMEMBERED", 3)
-    journal = worker.journal()
-    write(journal, *(request(f"r{number}") for number in range(10)))
-    assert list(learner_of(journal)._unlogged._requests) == ["r7", "r8", "r9"]
-
-
-async def test_what_was_committed_though_the_answer_was_lost_is_acknowledged(
-    worker: Worker,
-) -> None:
+async def test_a_commit_whose_answer_was_lost_is_acknowledged(worker: Worker) -> None:
     """A connection that breaks in the commit: the records are there, and come a second time."""
     broken_commits = iter([InterfaceError("COMMIT", {}, Exception(), connection_invalidated=True)])
 
@@ -377,9 +358,7 @@ async def test_what_was_committed_though_the_answer_was_lost_is_acknowledged(
     assert await worker.is_the_fold()
 
 
-async def test_a_full_backlog_drops_counts_and_acknowledges_nothing_of_what_comes_on_top(
-    worker: Worker,
-) -> None:
+async def test_a_full_backlog_drops_counts_and_acknowledges_none_on_top(worker: Worker) -> None:
     worker.patch.setattr(backlog, "LONGEST", 2)
     journal = worker.journal()
     write(journal, *(request(f"r{number}") for number in range(5)))
@@ -411,9 +390,7 @@ async def test_a_full_backlog_drops_counts_and_acknowledges_nothing_of_what_come
         ),
     ],
 )
-async def test_nothing_is_lost_while_the_database_is_away(
-    worker: Worker, error: Exception, times: int
-) -> None:
+async def test_nothing_is_lost_in_an_outage(worker: Worker, error: Exception, times: int) -> None:
     worker.fail_appends(times, error)
     records = traffic(20)
     async with worker.running() as journal:
@@ -516,34 +493,6 @@ async def test_two_workers_end_in_the_same_state(worker: Worker, database_url: s
     assert sum(a != b for a, b in pairwise(order)) > 1, "they took no turns"
 
 
-async def test_an_idle_worker_follows_what_others_write(worker: Worker) -> None:
-    async with worker.running() as journal:
-        await log.append(worker.database, [request(), label(value=0.0)])
-        await reached(journal, 2)
-        assert worker.engine.state.policy.queue("default") == 0.6
-        assert worker.engine.state.requests["default"] == 1
-
-
-async def test_a_worker_that_a_prune_has_overtaken_goes_on_from_the_base(worker: Worker) -> None:
-    """It was away while others wrote, and what it had yet to read is gone."""
-    database, ahead = worker.database, build_engine(worker.engine.zoo)
-    await log.append(database, traffic(20))
-    position = await restore(database, only_zoo(ahead))
-    await keep(database, ahead, position)
-    await pruning.move_start(database, await pruning.find_cut(database, datetime.now(UTC)))
-    async with database.begin() as connection:
-        for table in ("requests", "calls", "labels", "snapshots"):
-            await connection.exec_driver_sql(f"DELETE FROM {table}")
-    new = request("new", expected_t=21)
-    async with worker.running() as journal:
-        journal.write(new)
-        await journal.flush()
-        ahead.apply(decided(new, position + 1))
-        assert bits(worker.engine) == bits(ahead)
-        assert journal.position == position + 1
-    assert worker.counters.as_dict() == {"restored_after_pruning": 1}
-
-
 # Closing, and snapshots
 
 
@@ -556,13 +505,6 @@ async def test_closing_writes_everything_and_takes_a_snapshot(worker: Worker) ->
     assert taken is not None
     assert (taken.position, taken.state) == (len(records), bits(worker.engine))
     assert await worker.is_the_fold()
-
-
-async def test_closing_waits_for_a_database_that_comes_back(worker: Worker) -> None:
-    worker.fail_appends(3)
-    async with worker.running() as journal:
-        journal.write(request())
-    assert worker.logged("requests") == ["r1"]
 
 
 async def test_closing_does_not_wait_for_ever_and_says_what_it_leaves(

@@ -56,9 +56,7 @@ def test_nothing_is_left_before_the_log_was_read() -> None:
         (True, LAG + 1.0, False),
     ],
 )
-def test_a_cost_is_reserved_until_the_log_has_it(
-    is_settled: bool, read_at: float, is_reserved: bool
-) -> None:
+def test_a_cost_is_reserved_to_the_log(is_settled: bool, read_at: float, is_reserved: bool) -> None:
     purse = Purse(LAG, known=10.0, clock=Clock())
     purse.reserve("a", 4.0)
     if is_settled:

@@ -78,6 +78,24 @@ def test_a_job_is_done_again_and_again_whatever_it_raises(
     assert counters.as_dict() == {"jobs_failed": 2}
 
 
+def test_a_wait_is_counted_once_it_is_late_twice() -> None:
+    ends = iter([TimeoutError, None, TimeoutError, TimeoutError, None, OSError, None])
+    counters = Counters()
+
+    async def job() -> None:
+        if (error := next(ends, None)) is not None:
+            raise error
+
+    async def repeat() -> None:
+        periodic = Periodic(counters)
+        periodic.every(1.0, job, "jobs_failed", "no job")
+        await asyncio.sleep(10.0)
+        await periodic.close()
+
+    run(repeat())
+    assert counters.as_dict() == {"jobs_failed": 2}
+
+
 @pytest.mark.parametrize("failing", ["first", "second", "third", None])
 async def test_every_part_is_closed_in_reverse_whatever_another_raises(
     failing: str | None, caplog: pytest.LogCaptureFixture

@@ -68,9 +68,7 @@ def test_a_request_counts_with_its_prediction_until_its_label_comes(order: tuple
 
 
 @pytest.mark.parametrize("others_are_judged", [False, True])
-def test_a_request_without_a_verdict_is_given_up_after_as_many_and_a_late_label_counts_once(
-    others_are_judged: bool,
-) -> None:
+def test_an_unjudged_request_is_given_up_and_its_label_counts_once(others_are_judged: bool) -> None:
     account = Account()
     account.decided("first", 0.5)
     for number in range(PENDING - 1):
@@ -107,9 +105,7 @@ def test_the_less_users_answer_the_less_a_pending_request_counts() -> None:
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.booleans())
-def test_a_second_verdict_is_as_if_it_had_been_the_first(
-    first: float, second: float, was_pending: bool
-) -> None:
+def test_a_second_verdict_is_as_the_first(first: float, second: float, was_pending: bool) -> None:
     revised, direct = Account(), Account()
     for account in (revised, direct):
         answer(account, "before", 0.0)
@@ -124,9 +120,7 @@ def test_a_second_verdict_is_as_if_it_had_been_the_first(
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=40))
-def test_predictions_of_judged_requests_are_compared_with_their_labels(
-    judged: list[tuple[float, bool]],
-) -> None:
+def test_predictions_are_compared_with_their_labels(judged: list[tuple[float, bool]]) -> None:
     """A request whose prediction is no longer pending tells nothing; few tell little."""
     account = Account()
     answer(account, "not decided here", 0.0)
@@ -153,9 +147,7 @@ def test_a_second_verdict_and_a_label_of_more_weight_count_in_that_comparison() 
 
 
 @given(steps, steps)
-def test_whatever_comes_it_stays_within_its_bounds_and_goes_on_from_what_was_written_down(
-    before: list[Step], after: list[Step]
-) -> None:
+def test_it_stays_bounded_and_goes_on_as_written(before: list[Step], after: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PENDING", 4)
         account = Account()

@@ -126,7 +126,6 @@ def same(one: ZooState, other: ZooState) -> bool:
     return (
         one.requests == other.requests
         and one.estimators == other.estimators
-        and one.taught == other.taught
         and one.catalog == other.catalog
         and inside(one.policy) == inside(other.policy)
         and inside(one.lengths) == inside(other.lengths)
@@ -210,14 +209,12 @@ DEARER = {name: type(price)(9.0, 9.0) for name, price in PRICES.items()}
         (TURNED, {}, False),
         (FEWER, {}, False),
         (None, {"learning_rate": 0.07}, False),
-        (None, {"momentum": 0.8}, False),
-        (None, {"weight_decay": 0.02}, False),
         (None, {"labels": {"precedence": ["feedback", "judge"]}}, False),
         (DEARER, {"alpha": 0.99, "service_levels": {"gold": {"alpha": 0.5}}}, True),
     ],
     ids=[
-        *("another order of the candidates", "fewer of them", "learning rate", "momentum"),
-        *("weight decay", "precedence of labels", "promises and prices"),
+        *("another order of the candidates", "fewer of them", "learning rate"),
+        *("precedence of labels", "promises and prices"),
     ],
 )
 def test_what_the_fold_depends_on_changes_the_fingerprint(

@@ -17,7 +17,7 @@ from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.store import log
 from tests.support.builders import POLICIES, build_state, build_zoo, given, label, labelled, request
 
-FEEDBACK, CHECK, JUDGE, IMPLICIT = PRECEDENCE
+FEEDBACK, CHECK, JUDGE = PRECEDENCE
 RULE = Rule()
 
 kinds = st.sampled_from(LabelKind)
@@ -79,9 +79,7 @@ def test_more_labels_never_take_a_verdict_away(logged: list[Given], more: Given)
 
 @pytest.mark.parametrize("policy", POLICIES)
 @holds_for(logged=st.lists(labels(), min_size=1, max_size=6))
-def test_however_many_labels_the_request_counts_once_with_its_verdict(
-    policy: str, logged: list[Given]
-) -> None:
+def test_a_request_counts_once_with_its_verdict(policy: str, logged: list[Given]) -> None:
     """The queue after all of them is the one after the verdict alone, given by a user."""
     many, once = (build_state(build_zoo(policy=policy)) for _ in range(2))
     for state in (many, once):  # a debt that no verdict can empty
@@ -98,9 +96,7 @@ def test_however_many_labels_the_request_counts_once_with_its_verdict(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @holds_for(data=st.data())
-async def test_sql_shows_the_verdict_of_the_fold(
-    database: AsyncEngine, data: st.DataObject
-) -> None:
+async def test_sql_shows_the_folds_verdict(database: AsyncEngine, data: st.DataObject) -> None:
     """The view `verdicts`, under the default rule and under any that a start has written down."""
     logged = data.draw(st.lists(labels(), max_size=6))
     order = data.draw(st.one_of(st.none(), st.lists(kinds, min_size=1, unique=True).map(tuple)))

@@ -123,9 +123,7 @@ def test_the_same_verdict_again_adds_no_debt_and_no_evidence(folded: Fold) -> No
     assert taught(again) == taught(once)
 
 
-def test_a_label_before_the_call_ended_moves_the_queue_at_once_and_trains_at_the_end(
-    folded: Fold,
-) -> None:
+def test_a_label_before_the_end_moves_the_queue_at_once(folded: Fold) -> None:
     early = folded(labelled(0.0))
     assert early.policy.queue("default") == 0.6
     assert not learned(early, folded)
@@ -181,9 +179,7 @@ def test_a_call_without_usage_of_ours_changes_nothing(folded: Fold, entry: Entry
     assert bits(folded(entry)) == bits(folded())
 
 
-def test_lengths_are_learned_from_each_call_at_first_and_from_a_share_of_them_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lengths_are_learned_from_each_then_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zoo_state, "CLOSELY", 10)
     seen: list[float] = []
     monkeypatch.setattr(LengthHeads, "learn", lambda *given: seen.append(given[-1]))

@@ -40,6 +40,7 @@ def test_all_is_well() -> None:
         ({"live": LiveLevel(queue=3.0, is_within_reach=False)}, AlertKind.OUT_OF_REACH),
         ({"counters": {"journal_failures": 2, "deadlines_missed": 1}}, AlertKind.JOURNAL),
         ({"counters": {"lines_unshared": 2}}, AlertKind.UNSHARED),
+        ({"counters": {"answers_hidden": 2}}, AlertKind.HIDDEN),
     ],
 )
 def test_each_reason_raises_its_alert_alone(changes: Any, expected: AlertKind) -> None:
@@ -64,9 +65,7 @@ STOPPED = replace(GRADING, weight=0.0, agreement=Agreement(20, 17, 13, 15))
     ("live", "below"),
     [(None, "too low"), (LiveLevel(queue=0.0, least_agreement=0.2), "below 0.2")],
 )
-def test_a_judge_that_stopped_counting_is_reported_once_for_its_zoo(
-    live: LiveLevel | None, below: str
-) -> None:
+def test_a_judge_that_stopped_is_reported_once(live: LiveLevel | None, below: str) -> None:
     found = status(grading=STOPPED, live=live)
     (judge,) = found.judges
 

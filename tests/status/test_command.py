@@ -46,9 +46,8 @@ def test_one_line_for_each_promise(seeded_log: Path) -> None:
     assert lines[-1] == "messplus status --full shows the tables"
 
 
-@pytest.mark.parametrize("option", ["--json", "--learned"])
-def test_the_tables_are_of_the_plain_status(option: str) -> None:
-    assert "--full" in refusal("status", "--full", option)
+def test_the_tables_are_of_the_plain_status() -> None:
+    assert "--full" in refusal("status", "--full", "--json")
 
 
 def test_the_table(seeded_log: Path) -> None:
@@ -75,8 +74,6 @@ def test_the_table(seeded_log: Path) -> None:
         "usd, in no cost above",
         "counts: agreement",
         "2 ms,",
-        "joule a request",
-        "not measured",
     )
     for words in expected:
         assert words in output, words
@@ -98,9 +95,7 @@ def test_an_empty_database(elsewhere: Path) -> None:
     assert shown("status").strip() == "no requests yet"
 
 
-def test_the_default_is_the_file_in_var_then_the_one_here(
-    elsewhere: Path, seeded_log: Path
-) -> None:
+def test_the_default_is_in_var_then_here(elsewhere: Path, seeded_log: Path) -> None:
     migrated(elsewhere / "messplus.db", History())
     assert json.loads(shown("status", "--json"))["levels"] == []
 
@@ -112,7 +107,7 @@ def test_the_default_is_the_file_in_var_then_the_one_here(
 def test_a_file_that_is_not_there_is_not_made(elsewhere: Path) -> None:
     assert "there is no database at" in refusal("status")
     assert "no/such.db" in refusal("status", "--database", "sqlite+aiosqlite:///no/such.db")
-    assert "there is no database" in refusal("status", "--database", "sqlite+aiosqlite://")
+    assert "allowed: a file" in refusal("status", "--database", "sqlite+aiosqlite://")
     refusal("status", "--database", "sqlite+aiosqlite:///other.db?timeout=3")
     refusal("status", "--database", "sqlite+aiosqlite:///file:other.db?uri=true")
     assert list(elsewhere.iterdir()) == []
@@ -128,9 +123,7 @@ def test_a_database_is_not_changed(elsewhere: Path, seeded_log: Path) -> None:
     assert copy.read_bytes() == before
 
 
-def test_a_proxy_that_was_killed_leaves_a_readable_database(
-    elsewhere: Path, seeded_log: Path
-) -> None:
+def test_a_killed_proxy_leaves_a_readable_database(elsewhere: Path, seeded_log: Path) -> None:
     """What is only in the write-ahead log is read too."""
     original = elsewhere / "original.db"
     shutil.copy(seeded_log, original)
@@ -147,13 +140,13 @@ def test_a_proxy_that_was_killed_leaves_a_readable_database(
 def test_a_database_of_another_version(elsewhere: Path) -> None:
     path = elsewhere / "messplus.db"
     path.touch()
-    assert "is not migrated: no proxy" in refusal("status")
+    assert "is not migrated to this version" in refusal("status")
 
     migrated(path, History())
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    assert "newer" in refusal("status")
+    assert "9999 is not known" in refusal("status")
 
 
 def test_what_is_no_database(elsewhere: Path) -> None:

@@ -96,7 +96,6 @@ def took(part: History) -> Mapping[str, Any]:
     deciding = fmean(row.decision_seconds - (row.encode_seconds or 0.0) for row in ended)
     call = fmean(part.served(row).seconds or 0.0 for row in ended)
     whole = predicting + deciding + call
-    measured = [row.encode_joules for row in ended if row.encode_joules is not None]
     return {
         "overhead.requests": len(ended),
         "overhead.late": 0,
@@ -106,20 +105,16 @@ def took(part: History) -> Mapping[str, Any]:
         "overhead.predicting_share": predicting / whole,
         "overhead.deciding_share": deciding / whole,
         "overhead.call_share": call / whole,
-        "overhead.predicting_joules": fmean(measured) if measured else None,
     }
 
 
-def test_every_figure_is_what_plain_python_adds_up(
-    both: tuple[str, WindowStatus, History],
-) -> None:
+def test_every_figure_is_what_python_adds_up(both: tuple[str, WindowStatus, History]) -> None:
     name, found, part = both
 
     for path, value in {**satisfied(part, name), **spent(part), **took(part)}.items():
         assert value_at(found, path) == pytest.approx(value, abs=1e-9), path
-    # The history has weak verdicts, and a measured encoder, in one service level alone.
+    # The history has weak verdicts in one service level alone.
     assert (found.satisfaction.effective < found.satisfaction.judged) == (name == "default")
-    assert (value_at(found, "overhead.predicting_joules") is not None) == (name == "default")
 
 
 def test_each_source(both: tuple[str, WindowStatus, History]) -> None:
@@ -131,7 +126,7 @@ def test_each_source(both: tuple[str, WindowStatus, History]) -> None:
     served = {served_call_id(row.request_id) for row in part.requests}
 
     assert [source.source for source in found.sources] == (
-        ["feedback", "judge", "implicit"] if name == "default" else ["feedback"]
+        ["feedback", "check:own", "judge"] if name == "default" else ["feedback"]
     )
     for source in found.sources:
         labels = list(part.said(source.source).values())
@@ -154,9 +149,7 @@ def deciding(part: History, request: RequestRecord) -> LabelRecord | None:
     return min(given, key=lambda label: PRECEDENCE.index(label.kind), default=None)
 
 
-def test_every_promise_is_there_with_its_newest_request_and_the_window_is_stated(
-    status: Status, recorded: History
-) -> None:
+def test_every_promise_is_there_and_the_window_stated(status: Status, recorded: History) -> None:
     assert [(each.zoo, each.service_level, each.alpha) for each in status.levels] == [
         (ZOO, name, alpha) for name, alpha in ALPHA.items()
     ]
@@ -229,7 +222,7 @@ def test_an_empty_database_has_no_promises(tmp_path: Path) -> None:
     found = read(tmp_path / "a.db", 500).as_dict()
 
     assert found.pop("window") == 500
-    assert len(found) == 11
+    assert len(found) == 12
     assert not any(found.values())
 
 

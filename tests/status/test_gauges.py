@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from litellm_messplus.status.gauges import MEANINGS, Series, gauges
 from litellm_messplus.status.report import AsBefore
-from tests.support.statuses import LIMITS, status
+from tests.support.statuses import status
 
 LEVEL = {"zoo": "llama", "service_level": "default"}
 
@@ -28,7 +28,6 @@ def test_the_figures_are_there() -> None:
     assert value("messplus_labelled_share", **LEVEL, window="last") == 0.9
     assert value("messplus_judge_cost", zoo="llama", judge="gpt-judge") == 1.25
     assert value("messplus_predicting_seconds", **LEVEL, window="all") == 0.002
-    assert value("messplus_predicting_joules", **LEVEL, window="all") == 0.25
 
 
 def test_what_is_unknown_has_no_gauge() -> None:
@@ -40,7 +39,7 @@ def test_what_is_unknown_has_no_gauge() -> None:
 
 
 def test_every_gauge_that_is_declared_is_there_and_no_other() -> None:
-    known = status(rate=0.6, limits=LIMITS)
+    known = status(rate=0.6)
     before = AsBefore(400, 12.5, 0.99, 350, 0.9, 0.86, 0.93, 5.0)
     levels = tuple(replace(level, as_before=before) for level in known.levels)
 

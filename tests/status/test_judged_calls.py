@@ -122,9 +122,7 @@ def test_the_status_has_it(tmp_path: Path) -> None:
     }
 
 
-def test_the_calibration_is_left_out_where_nobody_asks_for_it(
-    seeded_log: Path, status: Status
-) -> None:
+def test_calibration_is_left_out_if_nobody_asks(seeded_log: Path, status: Status) -> None:
     """Alerts and metrics look every minute, and nothing else in them may differ."""
 
     async def ask() -> Status:

@@ -12,8 +12,10 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_in
 from litellm_messplus.inspecting.render import sentences
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.state import snapshot
-from litellm_messplus.state.entries import Example, Taught
+from litellm_messplus.state.entries import Example, Settled
+from litellm_messplus.state.verdict import Given
 from litellm_messplus.status.alerts import AlertLog, change_alerts
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.report import AlertKind, LiveLevel, Status
@@ -36,7 +38,8 @@ def changed(at: datetime) -> Engine:
         predictor.decided((at + timedelta(seconds=number - 300)).timestamp(), False)
         example = Example(f"r{number}", "pair-1", pair(1, 0), SMALL, False)
         value = float(not is_after and number % 10 != 0)
-        engine.apply(Taught(number, "zoo", "made", f"r{number}.0", example, 9, 9.0, value))
+        given = (Given(LabelKind.FEEDBACK, "made", value),)
+        engine.apply(Settled(number, "zoo", f"r{number}.0", SMALL, 9, 3.0, 9.0, example, given))
         if predictor.changes[predictor.index[SMALL]].change is not None:
             break
     return engine
@@ -103,7 +106,7 @@ def test_requests_since_the_change_are_explained_with_it(tmp_path: Path) -> None
         return [each for each in sentences(found) if each.startswith("A model had changed")]
 
     assert changes_of("before") == []
-    assert "known by then: `small`:" in changes_of("after")[0]
+    assert "known by then: small seems" in changes_of("after")[0]
     assert "found at" in changes_of("meanwhile")[0]
 
 
@@ -112,7 +115,7 @@ def test_a_running_engine_tells_it_too_with_the_rate_before_and_since() -> None:
     assert found.model_changes == (CHANGE,)
     (alert,) = [each for each in found.alerts if each.kind is AlertKind.MODEL_CHANGED]
     assert (alert.zoo, alert.service_level) == (KEY[0], None)
-    assert alert.message == "`gpt-4`: 36 % since 12:00, 90 % before"
+    assert alert.message == "gpt-4 seems to answer worse: 36 % satisfied since 12:00, 90 % before"
     assert Status.of(found.as_dict()).model_changes == (CHANGE,)
 
 
@@ -122,6 +125,7 @@ def test_a_second_model_that_changes_on_the_same_day_has_a_line_of_its_own_in_th
     (second,) = log.update(change_alerts([CHANGE, other]))
     assert (CHANGE.words in first, other.words in second) == (True, True)
     assert log.update(change_alerts([replace(CHANGE, after=0.4), other])) == []
+    assert change_alerts([replace(CHANGE, after=0.95)]) == []  # better is no alarm
     (over,) = log.update(change_alerts([other]))
     assert over == f"alert model_changed ({CHANGE.zoo}, {CHANGE.candidate}) is over"
 

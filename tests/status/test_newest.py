@@ -43,9 +43,7 @@ def conversation(
     return found
 
 
-async def test_turns_costs_switches_and_holds_are_of_the_newest_requests(
-    database: AsyncEngine,
-) -> None:
+async def test_turns_costs_switches_holds_are_of_the_newest(database: AsyncEngine) -> None:
     await log.append(
         database,
         [
@@ -136,9 +134,7 @@ def checked(name: str, value: float) -> LabelRecord:
     )
 
 
-async def test_what_each_key_caused_is_counted_and_who_caused_nothing_is_left_out(
-    database: AsyncEngine,
-) -> None:
+async def test_what_each_key_caused_is_counted_zeros_are_out(database: AsyncEngine) -> None:
     held = replace(label("b1", 0.0), weight=0.0)
     unseen = replace(checked("a1", 0.0), label_id="unseen", call_id="a1.1")
     await log.append(
@@ -178,9 +174,7 @@ keys = st.lists(st.tuples(*(counts for _ in range(5))), max_size=30).map(
 
 
 @given(keys)
-def test_ten_keys_at_most_are_named_and_whoever_has_most_of_a_kind_is_among_them(
-    given: list[KeyIncidents],
-) -> None:
+def test_ten_keys_are_named_with_whoever_has_most(given: list[KeyIncidents]) -> None:
     found = heaviest(given)
 
     assert len(found) == min(10, sum(any(each.counts) for each in given))

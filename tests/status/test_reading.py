@@ -13,7 +13,7 @@ from litellm_messplus.runtime.vocabulary import CallStatus, Failure
 from litellm_messplus.serving import monitoring
 from litellm_messplus.status.alerts import failing_alerts
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.reading import MINUTES, Recent, newest, recent_requests
+from litellm_messplus.status.reading import MINUTES, WELL, Recent, newest, recent_requests
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import log
 from tests.support.builders import LARGE, MEDIUM, SMALL, exploration_call, request, served_call
@@ -46,7 +46,9 @@ def test_it_is_looked_for_often_enough_to_fire_within_a_minute() -> None:
     assert monitoring.LOOK_SECONDS <= 30.0
 
 
-async def messages(engine: AsyncEngine, failures: Sequence[Failure | None], ago: int) -> list[str]:
+async def messages(
+    engine: AsyncEngine, failures: Sequence[Failure | None], ago: int, candidate: str | None = None
+) -> list[str]:
     """What the alerts say after these requests, which ended so many minutes ago."""
     at = datetime.now(UTC) - timedelta(minutes=ago)
     for number, failure in enumerate(failures):
@@ -56,14 +58,27 @@ async def messages(engine: AsyncEngine, failures: Sequence[Failure | None], ago:
         unseen = exploration_call(name, ended_at=at, status=CallStatus.FAILURE)
         await log.append(engine, [request(name, created_at=at), call, unseen])
     found = await read_status(engine)
-    return [each.message for each in found.alerts if each.kind is AlertKind.FAILING]
+    failing = [each for each in found.alerts if each.kind is AlertKind.FAILING]
+    return [each.message for each in failing if each.candidate == candidate]
+
+
+async def test_an_endpoint_that_fails_all_is_named(database: AsyncEngine) -> None:
+    trials: tuple[tuple[list[Failure | None], int], ...]
+    trials = (([UP] * 2, 0), ([REFUSED, UP], 1), ([None], 0), ([UP] * 2, 0))
+    for ago, (failures, alerts) in enumerate(trials, start=1):
+        said = await messages(database, failures, MINUTES - ago, LARGE)
+        assert len(said) == alerts
+        assert not said or "large fails: its endpoint deployment-1 failed the last 3" in said[0]
 
 
 async def test_it_says_how_many_failed_and_by_whom_until_it_is_over(database: AsyncEngine) -> None:
+    """However many failed: once so many in a row are answered, it is over."""
     assert await messages(database, [UP] * 30, ago=MINUTES + 1) == []
     assert await messages(database, [*[None] * 10, *[UP] * 12, *[NONE] * 3], ago=1) == [
         "15 of the 25 requests of the last 5 minutes failed (60.0 %): upstream 12, no deployment 3"
     ]
+    assert await messages(database, [None] * (WELL - 1), ago=0) != []
+    assert await messages(database, [REFUSED], ago=-1) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.deciding.question import ALONE
 from litellm_messplus.prediction.answer_heads import LIKENESS, Spread
 from litellm_messplus.records import Record
 from litellm_messplus.state import snapshot
@@ -141,10 +140,8 @@ async def test_a_watched_zoo_says_what_reading_would_save_and_add(database: Asyn
     assert line.endswith(f"; {found.words}")
 
 
-@pytest.mark.parametrize("changed", [{"is_stream": True}, {"inputs": {ALONE: True}}])
-async def test_streams_and_tools_with_effects_are_never_replaced(
-    database: AsyncEngine, changed: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("changed", [{"is_stream": True}, {"is_alone": True}])
+async def test_streams_and_effects_stay(database: AsyncEngine, changed: dict[str, Any]) -> None:
     await write(database, **changed)
     found = await read(database)
     assert found is not None

@@ -9,12 +9,11 @@ import pytest
 from rich.console import Console
 
 from litellm_messplus.figures.interval import Standing
-from litellm_messplus.runtime.vocabulary import FAILED, Failure, LabelKind
-from litellm_messplus.status.build import Span, build_status
-from litellm_messplus.status.labels import Given
+from litellm_messplus.runtime.vocabulary import Failure
+from litellm_messplus.status.build import build_status
 from litellm_messplus.status.reading import Recent
 from litellm_messplus.status.render import render, summary
-from litellm_messplus.status.report import LiveLevel, Status
+from litellm_messplus.status.report import AlertKind, LiveLevel, Status
 from tests.status.test_alerts import STOPPED
 from tests.support.statuses import EMPTY, KEY, rows, status, totals
 
@@ -70,21 +69,6 @@ def test_who_failed_stands_next_to_what_was_satisfied() -> None:
 
     assert "of 240 judged, of 291 answered, of 300 requests, " in line(found)
     assert "; 97.0 % answered, failed 9 (upstream 8, client gone 1); " in line(found)
-
-
-def test_failed_requests_that_count_as_unsatisfied_are_counted_among_the_judged() -> None:
-    counting = Given(LabelKind.CHECK, FAILED, 60, 0.0, 0.0, 60)
-    overall = Span({KEY: totals(judged=300, requests=300, failed=60)}, {KEY: (counting,)})
-    found = build_status(replace(rows(), overall=overall), 500)
-
-    judged = "of 300 judged (60 of them failed requests), of 240 answered, of 300 requests, "
-    assert judged in line(found)
-
-
-def test_conversations_are_distinguished_from_requests() -> None:
-    found = line(status(judged=24, requests=300, counted=30))
-
-    assert "of 24 judged, of 30 conversations, of 300 answered, of 300 requests, " in found
 
 
 @pytest.mark.parametrize(
@@ -145,8 +129,9 @@ def test_the_verdict_is_the_same_in_the_table_and_in_json() -> None:
 def test_a_zoo_that_fails_is_not_on_track_whatever_was_measured() -> None:
     failed = Counter({Failure.UPSTREAM: 70, Failure.NO_DEPLOYMENT: 40})
     failing = {KEY: Recent(120, failed)}
-    found = build_status(replace(rows(rate=0.8), recent=failing), 500)
+    found = build_status(replace(rows(rate=0.8, is_out_of_reach=True), recent=failing), 500)
 
+    assert [each.kind for each in found.alerts] == [AlertKind.FAILING]
     assert ": failing; " in line(found)
     assert line(found).endswith("; to do: see the alerts below")
     assert {found.levels[0].overall.satisfaction.verdict} == {Standing.FAILING}

@@ -71,9 +71,7 @@ async def test_a_zoo_that_is_on_has_no_line_of_its_own(database: AsyncEngine) ->
     assert list(switch_lines(found.switches)) == []
 
 
-async def test_what_was_forecast_of_a_switch_stands_next_to_what_happened_though_it_was_taken_back(
-    database: AsyncEngine,
-) -> None:
+async def test_a_forecast_taken_back_stands_next_to_what_happened(database: AsyncEngine) -> None:
     expected = {
         "requests": 900,
         "called": 400,
@@ -105,9 +103,7 @@ async def test_what_was_forecast_of_a_switch_stands_next_to_what_happened_though
     )
 
 
-async def test_what_is_served_as_before_stands_next_to_the_forecast_of_routing(
-    database: AsyncEngine,
-) -> None:
+async def test_served_as_before_stands_by_the_forecast(database: AsyncEngine) -> None:
     await zoo_modes.append(database, ROW)
     await log.append(
         database,

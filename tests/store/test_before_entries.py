@@ -50,9 +50,7 @@ async def labels_in(database: AsyncEngine, *records: Record) -> list[Labelled]:
     return [entry for entry in entries if isinstance(entry, Labelled)]
 
 
-async def test_a_label_on_what_served_says_nothing_of_another_choice(
-    database: AsyncEngine,
-) -> None:
+async def test_a_label_on_the_served_says_nothing_of_others(database: AsyncEngine) -> None:
     (found,) = await labels_in(database, before(), served_call(), label())
 
     assert found.is_served
@@ -92,9 +90,7 @@ async def test_litellms_own_choice_counts_once(
     assert [each.moves_queue for each in found] == counts
 
 
-async def test_requests_served_as_before_leave_the_queues_of_promises_alone(
-    database: AsyncEngine,
-) -> None:
+async def test_served_as_before_leaves_the_promises_queues(database: AsyncEngine) -> None:
     """And a log with them folds the same whole, and entry by entry."""
     records: list[Record] = traffic(40)
     await log.append(database, records)
@@ -111,7 +107,7 @@ async def test_requests_served_as_before_leave_the_queues_of_promises_alone(
         assert both.state.requests[level] == alone.state.requests[level]
     assert both.state.requests["default:before"] == 30
     restored = build_engine()
-    restored.resume(snapshot.load(snapshot.dump(both.state), restored.empty_state()), both.as_of)
+    restored.resume(snapshot.load(snapshot.dump(both.state), restored.empty_state()))
     assert snapshot.dump(restored.state) == snapshot.dump(both.state)
 
 

@@ -43,9 +43,7 @@ async def test_nothing_is_written_into_a_file_that_was_deleted(
         await log.head(database)
 
 
-async def test_a_file_that_another_one_replaced_is_not_written_to(
-    database: AsyncEngine, path: Path
-) -> None:
+async def test_a_replaced_file_is_not_written_to(database: AsyncEngine, path: Path) -> None:
     await log.append(database, [request()])
     shutil.copy(path, path.with_suffix(".copy"))
     os.replace(path.with_suffix(".copy"), path)
@@ -53,9 +51,7 @@ async def test_a_file_that_another_one_replaced_is_not_written_to(
         await log.append(database, [label()], is_durable=True)
 
 
-async def test_a_new_connection_does_not_begin_anew_in_an_empty_file(
-    database: AsyncEngine, path: Path
-) -> None:
+async def test_a_connection_begins_no_empty_file_anew(database: AsyncEngine, path: Path) -> None:
     await log.append(database, [request()])
     async with database.connect():  # so that the next one needs a connection of its own
         remove(path)

@@ -70,9 +70,7 @@ async def test_all_others_come_after_an_answer_that_was_replaced(database: Async
 
 
 @pytest.mark.parametrize("version", ["answer-0", None])
-async def test_numbers_that_mean_something_else_are_not_learned_from(
-    database: AsyncEngine, version: str | None
-) -> None:
+async def test_numbers_of_other_meaning_are_out(database: AsyncEngine, version: str | None) -> None:
     earlier = {**FIRST, "answer_version": version}
     first, served = await examples(database, replaced_call(**earlier), served_call(**SERVED))
 

@@ -21,9 +21,7 @@ async def test_a_request_is_found_by_any_of_its_ids(database: AsyncEngine, given
 
 
 @pytest.mark.parametrize("given", ["a\0b", "a\ud800b"], ids=ascii)
-async def test_an_id_that_no_database_takes_is_found_as_it_was_kept(
-    database: AsyncEngine, given: str
-) -> None:
+async def test_an_id_no_database_takes_is_found(database: AsyncEngine, given: str) -> None:
     await log.append(database, [request("r1", litellm_call_id=given)])
     assert await find(database, given) == found("r1", "key")
 
@@ -74,9 +72,7 @@ async def test_the_history_is_the_request_with_its_calls_and_labels(database: As
     assert outcome == [LARGE, 1.0, 6.0]
 
 
-async def test_a_request_under_way_has_a_history_and_an_id_of_others_has_none(
-    database: AsyncEngine,
-) -> None:
+async def test_under_way_has_a_history_and_ids_of_others_none(database: AsyncEngine) -> None:
     await log.append(database, [request()])
     shown = await history(database, "r1")
     assert shown is not None

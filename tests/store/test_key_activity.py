@@ -46,7 +46,7 @@ async def fill(database: AsyncEngine) -> None:
             rated("old", 0.5, "yesterday", created_at=LONG_AGO, number=1),
             rated("a2", 1.0, "judged", kind="judge", source="judge", weight=0.5),
             rated("a3", 0.0, "cut", kind="check", source="check:complete"),
-            rated("a4", 1.0, "went on", kind="implicit", source="implicit", weight=0.3),
+            rated("a4", 1.0, "fine", kind="check", source="check:own", weight=0.3),
             rated("b0", 0.0),
             rated("g1", 1.0),
         ],

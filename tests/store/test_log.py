@@ -53,9 +53,7 @@ async def test_an_empty_log_has_its_head_at_zero(database: AsyncEngine) -> None:
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["label after", "label before"])
-async def test_what_litellms_cache_repeated_moves_the_queue_and_teaches_nothing(
-    database: AsyncEngine, early: bool
-) -> None:
+async def test_a_cached_repetition_teaches_nothing(database: AsyncEngine, early: bool) -> None:
     hit = served_call(is_cache_hit=True, prompt_tokens=10, completion_tokens=100, seconds=0.01)
     records: list[Record] = [label(), hit] if early else [hit, label()]
     await log.append(database, [request(), *records])
@@ -84,9 +82,7 @@ async def test_records_get_contiguous_positions_in_the_order_given(database: Asy
     assert await log.head(database) == 5
 
 
-async def test_a_refused_batch_leaves_nothing_behind_and_takes_no_number(
-    database: AsyncEngine,
-) -> None:
+async def test_a_refused_batch_leaves_nothing_and_takes_no_number(database: AsyncEngine) -> None:
     await log.append(database, [request("a")])
     with pytest.raises(IntegrityError):
         await log.append(database, [request("b"), label("b"), request("a")])
@@ -96,9 +92,7 @@ async def test_a_refused_batch_leaves_nothing_behind_and_takes_no_number(
     assert [each.t for each in await rows(database, requests)] == [1, 2]
 
 
-async def test_writers_in_two_processes_share_one_sequence(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_two_processes_share_one_sequence(database: AsyncEngine, database_url: str) -> None:
     other = create_engine(database_url)
 
     async def write(engine: AsyncEngine, prefix: str) -> list[log.Appended]:
@@ -114,9 +108,7 @@ async def test_writers_in_two_processes_share_one_sequence(
     assert batches == [(start, start + 2) for start in range(0, 60, 2)]
 
 
-async def test_no_number_is_given_twice_though_two_workers_expected_the_same(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_no_number_is_given_twice(database: AsyncEngine, database_url: str) -> None:
     """Each worker counts what it knows of: here, that is none of the other's."""
     other = create_engine(database_url)
 
@@ -132,9 +124,7 @@ async def test_no_number_is_given_twice_though_two_workers_expected_the_same(
     assert sorted(each.expected_t for each in found) == sorted([*range(1, 16)] * 2)
 
 
-async def test_each_service_level_of_each_zoo_has_numbers_of_its_own(
-    database: AsyncEngine,
-) -> None:
+async def test_each_level_of_each_zoo_has_its_own_numbers(database: AsyncEngine) -> None:
     levels = [("zoo", "default"), ("zoo", "gold"), ("other", "gold"), ("zoo", "gold")]
     records = [
         request(f"r{n}", zoo=zoo, service_level=level)
@@ -146,9 +136,7 @@ async def test_each_service_level_of_each_zoo_has_numbers_of_its_own(
     assert [each.t for each in await rows(database, requests)] == [1, 1, 1, 2, 2]
 
 
-async def test_a_writer_that_appends_again_and_again_sees_what_others_wrote_between(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_a_writer_sees_what_others_wrote(database: AsyncEngine, database_url: str) -> None:
     here, there = database, create_engine(database_url)
     for turn, writer in enumerate([here, here, there, here, here, there, there, here]):
         level = "gold" if turn == 2 else "default"
@@ -160,9 +148,7 @@ async def test_a_writer_that_appends_again_and_again_sees_what_others_wrote_betw
     assert found == [("gold", 1) if n == 2 else ("default", next(numbers)) for n in range(8)]
 
 
-async def test_a_number_that_was_taken_behind_a_writers_back_is_read_again(
-    database: AsyncEngine,
-) -> None:
+async def test_a_number_taken_behind_a_writers_back_is_reread(database: AsyncEngine) -> None:
     """As after a repair by hand, at the same position: what a writer remembers is wrong once."""
     await log.append(database, [request("a")])
     async with database.begin() as connection:
@@ -182,7 +168,6 @@ async def test_a_request_comes_back_as_it_was_written(database: AsyncEngine) -> 
         surface=surface,
         surface_version=VERSION,
         encode_seconds=0.003,
-        encode_joules=0.004,
         estimated_cost={SMALL: 0.1 + 0.2, LARGE: 5e-324},
         created_at=datetime(2026, 3, 29, 2, 30, tzinfo=timezone(timedelta(hours=2))),
         prompt="ünï cødé 你好",
@@ -252,9 +237,7 @@ async def test_a_surface_is_read_back_to_the_bit_or_where_it_means_something_els
     assert [each["example"]["surface"] for each in brought] == [learned] * 2
 
 
-async def test_features_that_came_too_late_are_null_and_none_when_read_back(
-    database: AsyncEngine,
-) -> None:
+async def test_late_features_are_null_and_none_when_read_back(database: AsyncEngine) -> None:
     await log.append(database, [request("late", features=None), served_call("late"), label("late")])
     (row,) = await rows(database, requests)
     assert (row.features, row.encode_seconds) == (None, None)
@@ -264,9 +247,7 @@ async def test_features_that_came_too_late_are_null_and_none_when_read_back(
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_an_entry_says_only_what_was_known_at_its_position(
-    database: AsyncEngine, seed: int
-) -> None:
+async def test_an_entry_says_what_was_known_then(database: AsyncEngine, seed: int) -> None:
     """Read while it grows, record by record, the log is the same as read in one piece later."""
     grown = []
     for record in traffic(12, seed, replaces=True):

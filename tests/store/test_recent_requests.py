@@ -56,9 +56,7 @@ def test_a_call_of_a_request_that_is_not_remembered_is_read_back() -> None:
 
 
 @pytest.mark.parametrize("is_before", [True, False])
-async def test_a_call_that_was_labelled_before_it_ended_is_read_back(
-    database: AsyncEngine, is_before: bool
-) -> None:
+async def test_a_label_before_the_end_is_read_back(database: AsyncEngine, is_before: bool) -> None:
     recent, call = RecentRequests(), served_call()
     recent.entries([request()], 0)
     records: list[Record] = [request(), *([] if is_before else [call]), label()]

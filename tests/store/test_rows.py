@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from typing_extensions import TypeAliasType, TypeVar
 
-from litellm_messplus.conversations.rule import CountedAs, Hold, LinePlace
+from litellm_messplus.conversations.rule import Hold, LinePlace
 from litellm_messplus.records import Names, Record, RequestRecord
 from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import Declared, columns_of, facet, flat, rebuilt, without_words
@@ -24,7 +24,7 @@ PLACE = LinePlace("r0", "r0", "ab", 2, Hold.WARM)
 def test_a_facet_that_is_none_has_null_in_all_its_columns() -> None:
     row = row_of(request(), 1)
 
-    for kind in (LinePlace, Gated, Names, CountedAs):
+    for kind in (LinePlace, Gated, Names):
         assert {row[each.name] for each in columns_of(kind)} == {None}
     assert facet(LinePlace, row) is None
 
@@ -35,7 +35,6 @@ def test_a_row_gives_its_facets_back() -> None:
         place=PLACE,
         gated=Gated((LARGE,), ("images",)),
         trial=Trial(Arm.BEFORE, would_choose=LARGE, sample_probability=0.1),
-        counted=CountedAs("r0"),
     )
     row = row_of(record, 7)
 

@@ -17,7 +17,7 @@ from litellm_messplus.store import entries, log
 from tests.support.builders import given, label, request, served_call
 from tests.support.folding import read
 
-SOURCES = {"feedback": LabelKind.FEEDBACK, "judge": LabelKind.JUDGE, "implicit": LabelKind.IMPLICIT}
+SOURCES = {"feedback": LabelKind.FEEDBACK, "judge": LabelKind.JUDGE}
 SOURCES |= {"check:a": LabelKind.CHECK, "check:b": LabelKind.CHECK}
 
 
@@ -78,9 +78,7 @@ async def test_what_stands_makes_the_verdicts_of_all_labels(
     assert rule.verdict(call.given) == rule.verdict(given_labels[:ends_after])
 
 
-async def test_however_many_verdicts_lie_on_a_call_the_newest_of_each_source_is_read(
-    database: AsyncEngine,
-) -> None:
+async def test_of_many_verdicts_each_sources_newest_is_read(database: AsyncEngine) -> None:
     """With all of them read back for each, a fold of 2,000 on one call took 50 s."""
     given_labels = [given(number % 2) for number in range(300)]
     given_labels[10] = given(0.5, kind=LabelKind.JUDGE)

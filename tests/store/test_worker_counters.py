@@ -63,9 +63,7 @@ async def test_what_a_worker_counted_that_is_gone_stays_in_the_sum(database: Asy
     assert (much_later.everyone, much_later.running) == ({"a": 112}, {"a": 2})
 
 
-async def test_a_worker_that_was_taken_for_gone_goes_on_and_is_counted_once(
-    database: AsyncEngine,
-) -> None:
+async def test_a_worker_taken_for_gone_is_counted_once(database: AsyncEngine) -> None:
     slow, other = WorkerCounters(database, "slow"), WorkerCounters(database, "other")
     await slow.exchange({"a": 5}, NOW)
     await other.exchange({}, NOW)
@@ -95,9 +93,7 @@ async def test_workers_that_come_and_go_leave_no_rows(database: AsyncEngine) -> 
     assert (await stays.exchange({"a": 1}, NOW + 30 * SILENT)).everyone == {"a": 31}
 
 
-async def test_workers_that_save_at_once_take_turns(
-    database: AsyncEngine, database_url: str
-) -> None:
+async def test_savers_at_once_take_turns(database: AsyncEngine, database_url: str) -> None:
     """Each finds the same silent worker, and one of them adds it."""
     engines = [create_engine(database_url) for _ in range(4)]
     await WorkerCounters(database, "stays").exchange({"a": 1}, NOW)

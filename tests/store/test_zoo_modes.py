@@ -86,9 +86,7 @@ async def test_a_changed_value_of_the_file_goes_before_the_database(database: As
     assert edited.rows["zoo"].reason == "the configuration has changed"
 
 
-async def test_a_changed_value_of_the_file_keeps_what_happened_before_it(
-    database: AsyncEngine,
-) -> None:
+async def test_a_changed_value_keeps_what_happened_before(database: AsyncEngine) -> None:
     await adopt(database, LiveModes(zoo(mode="canary", before="large", share=0.3)))
     soon = datetime.now(UTC) + timedelta(seconds=1)
     await log.append(database, [request("r1", created_at=soon), served_call("r1")])
@@ -142,7 +140,5 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
     assert counters.as_dict() == {"modes_unread": 1}
 
 
-async def test_the_view_shows_what_happened_next_to_the_forecast_though_it_was_taken_back(
-    database: AsyncEngine,
-) -> None:
+async def test_a_forecast_taken_back_is_shown_with_what_happened(database: AsyncEngine) -> None:
     await assert_forecast_and_happened(database)

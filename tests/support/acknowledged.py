@@ -2,11 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 
 from sqlalchemy import text
 
-from litellm_messplus.cli.care import read_engines
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.upkeep.verify import verify
 
@@ -23,10 +21,9 @@ def lost_labels(database: str, acknowledged: Mapping[str, float]) -> dict[str, f
     }
 
 
-def what_is_wrong(database: str, config: Path) -> list[str]:
-    """What `messplus verify` finds, with the proxy's configuration: nothing in a sound database."""
-    report = asyncio.run(verify(database, read_engines(config)[1], None))
-    return [f"{finding.check}: {finding.told}" for finding in report.wrong]
+def what_is_wrong(database: str) -> tuple[str, ...]:
+    """What `messplus verify` finds: nothing in a sound database."""
+    return asyncio.run(verify(database)).faults
 
 
 async def _labels(database: str) -> dict[str, float]:

@@ -22,11 +22,9 @@ GROWTH = 50
 TOOL = {"name": "look", "description": "Look around", "parameters": {"type": "object"}}
 
 
-def two_workers(
-    upstream: Upstream, folder: Path, *, cooldown_time: int, num_retries: int, **section: Any
-) -> Proxy:
+def two_workers(upstream: Upstream, folder: Path, *, cooldown_time: int, num_retries: int) -> Proxy:
     """A proxy of two workers, whose models charge a tenth for what they have cached."""
-    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7}, **section)
+    config = zoo_config(upstream.url, folder, zoo={"alpha": 0.7})
     for each in config["model_list"]:
         info = each["model_info"]
         info["cache_read_input_token_cost"] = info["input_cost_per_token"] / 10
@@ -39,19 +37,14 @@ def two_workers(
 class Endpoint:
     """Models that cache prompts by the session that the prompt names, and say what they had."""
 
-    refusing: str | None = None
     failing: float = 0.0
     """The share of calls that fail, each time by another status."""
     draw: Random = field(default_factory=lambda: Random(0))
     had: dict[tuple[str, str], int] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
 
     def answer(self, model: str, body: dict[str, Any]) -> Reply:
         prompt: list[Any] = body.get("messages") or body["input"]
         session = _session(prompt)
-        if model == self.refusing:
-            self.refused.add(session)
-            return Reply(status=429)
         if self.draw.random() < self.failing:
             return Reply(status=self.draw.choice((429, 500, 503)))
         tokens = TOKENS + GROWTH * len(prompt)

@@ -18,7 +18,6 @@ from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import (
     Asker,
     CallRecord,
-    EnergyRecord,
     LabelRecord,
     Record,
     RequestRecord,
@@ -29,7 +28,6 @@ from litellm_messplus.records import (
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.rows import flat, rebuilt
 from litellm_messplus.runtime.vocabulary import (
-    FAILED,
     CallRole,
     CallStatus,
     Change,
@@ -45,7 +43,6 @@ from litellm_messplus.state.entries import (
     Decided,
     Example,
     Labelled,
-    LimitedUse,
     Settled,
 )
 from litellm_messplus.state.paper_policy import PaperPolicy
@@ -65,13 +62,6 @@ POLICIES = get_args(ZooSettings.model_fields["policy"].annotation)
 
 ELIGIBLE = {0: (LARGE,), 3: (MEDIUM, LARGE)}
 """Of some requests of the made-up traffic: one is forced, one has less of a choice."""
-
-
-LIMITED = {
-    2: {"expected": {"late": 0.2, "cost": 3.0}, "binding": "latency", "late_after": 0.1},
-    3: {"expected": {"late": 0.05, "cost": 4.0}, "binding": None, "budget": 100.0},
-}
-"""What is logged of the limits of some of them."""
 
 
 class PairEncoder:
@@ -195,11 +185,6 @@ def served_call(request_id: str = "r1", **changed: Any) -> CallRecord:
     return replace(record, **{"failure": failure, **changed})
 
 
-def energy(call: CallRecord, joules: float, cost: float | None) -> EnergyRecord:
-    """What that call took."""
-    return EnergyRecord(call.call_id, call.request_id, NOW, joules, cost)
-
-
 def exploration_call(request_id: str = "r1", number: int = 1, **changed: Any) -> CallRecord:
     return served_call(
         request_id,
@@ -261,12 +246,8 @@ def decided(
     expected_shortfall: float = 0.0,
     calls: int = 1,
     at: float = 0.0,
-    expected_use: LimitedUse | None = None,
 ) -> Decided:
-    return Decided(
-        *(position, "zoo", level, request_id, expected_shortfall, calls, at),
-        expected_use=expected_use,
-    )
+    return Decided(position, "zoo", level, request_id, expected_shortfall, calls, at)
 
 
 def settled(
@@ -321,13 +302,6 @@ def labelled(
     return replace(entry, **changed)
 
 
-def failure_label(request_id: str = "r1", alpha: float = 0.6) -> Labelled:
-    """The label of a request that failed, where failures count."""
-    entry = labelled(0.0, request_id=request_id, call_id=served_call_id(request_id), alpha=alpha)
-    said = given(0.0, kind=LabelKind.CHECK, source=FAILED)
-    return replace(entry, given=said, is_failed=True)
-
-
 def traffic(
     count: int, seed: int = 0, prefix: str = "r", zoo: str = "zoo", *, replaces: bool = False
 ) -> list[Record]:
@@ -359,7 +333,6 @@ def traffic(
             expected_satisfaction=random.choice([None, 0.2, 0.7, 0.9]),
             eligible=ELIGIBLE.get(number % 7),
             gated_by=("images",) if number % 7 in ELIGIBLE else None,
-            limits=LIMITED.get(number % 5),
         )
         call = served_call(
             request_id,

@@ -1,14 +1,10 @@
 """Ended calls with sensible defaults: a test names only what it is about."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.labels.checks.check import Sandbox
-from litellm_messplus.labels.checks.worker import FUNCTIONS
 from litellm_messplus.labels.source import Answer, AnsweredCall, JudgedRequest
 from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.runtime.vocabulary import Failure
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 GARBAGE = (
@@ -30,16 +26,13 @@ def ended(
     parameters: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
     is_limited: bool = False,
-    failure: Failure | None = None,
 ) -> AnsweredCall:
     """A text is an answer of these words."""
     request = JudgedRequest(
         request_id="request",
         zoo="zoo",
         service_level="default",
-        received_at=NOW,
         key_hash=None,
-        user=None,
         conversation=Conversation.of_text("What is 6 * 7?"),
         parameters=parameters or {},
         metadata=metadata or {},
@@ -53,13 +46,4 @@ def ended(
         calls=1,
         ended_at=NOW,
         answer=Answer(answer) if isinstance(answer, str) else answer,
-        failure=failure,
     )
-
-
-class SameProcess(Sandbox):
-    """Runs the worker's functions here, on what a pipe would carry: a worker's start takes half a
-    second."""
-
-    async def run(self, function: str, *arguments: Any) -> Any:
-        return json.loads(json.dumps(FUNCTIONS[function](*json.loads(json.dumps(arguments)))))

@@ -57,12 +57,6 @@ def only_zoo(engine: Engine) -> Mapping[str, Engine]:
     return {engine.zoo.name: engine}
 
 
-def learner_of(journal: Journal) -> Learner:
-    """The learner that a journal hands its records to, in the same process."""
-    assert isinstance(journal.sink, Learner)
-    return journal.sink
-
-
 def build_journal(
     database: AsyncEngine,
     engine: Engine | None = None,

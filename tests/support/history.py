@@ -46,9 +46,7 @@ REQUESTS = 48
 DAYS = 3
 CALL_SECONDS = 0.5
 ENCODE_SECONDS = 0.02
-ENCODE_JOULES = 0.3
 GRADING_COST = 0.0005
-IMPLICIT_WEIGHT = 0.3
 LATE = (7, 31)
 """Numbers of the requests whose features came too late."""
 
@@ -172,7 +170,6 @@ def _request(number: int) -> RequestRecord:
         reason=Reason.EXPLORATION if is_exploration else Reason.NO_DEBT,
         decision_seconds=0.0001 * (number + 1),
         encode_seconds=None if number in LATE else ENCODE_SECONDS,
-        encode_joules=None if number in LATE else ENCODE_JOULES,
     )
 
 
@@ -230,12 +227,10 @@ def _other_labels(number: int, request: RequestRecord, history: History) -> Iter
         return
     said: list[tuple[LabelKind, str, float, float]] = []
     if number % 3 == 0:
-        said.append((LabelKind.CHECK, "check:reference", float(number % 2), 1.0))
+        said.append((LabelKind.CHECK, "check:complete", float(number % 2), 1.0))
     if number % 4 == 1 and number != 33:  # the answer to that one was nonsense
         agreed = history.said("feedback").get(request.request_id, 1.0)
         said.append((LabelKind.JUDGE, "judge", 1.0 - agreed if number == 13 else agreed, 1.0))
-    if number % 10 == 9:
-        said.append((LabelKind.IMPLICIT, "implicit", 0.0, IMPLICIT_WEIGHT))
     for kind, source, value, weight in said:
         label = _label(request, call.call_id, value)
         label_id = f"{call.call_id}-{source}"

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,11 +88,18 @@ async def running(
             await plugin.close()
 
 
+@dataclass(eq=False)
+class LoggingObject:
+    """LiteLLM's object of a request, which is one for all of its attempts."""
+
+    call_type: str
+
+
 def call(call_id: str, call_type: str = "acompletion", **kwargs: Any) -> dict[str, Any]:
     """The arguments of a request as LiteLLM's router hands them to a filter."""
     return {
         "litellm_call_id": call_id,
-        "litellm_logging_obj": SimpleNamespace(call_type=call_type),
+        "litellm_logging_obj": LoggingObject(call_type),
         "metadata": {"user_api_key_hash": "key"},
         **kwargs,
     }

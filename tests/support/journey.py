@@ -58,23 +58,21 @@ class RoutedRequest:
     def ids(self) -> list[str]:
         return [each["model_info"]["id"] for each in self.deployments]
 
-    @property
-    def orders(self) -> dict[str, int | None]:
-        """The order of each deployment: the lowest one serves."""
-        found = (each["litellm_params"].get("order") for each in self.deployments)
-        return dict(zip(self.ids, found, strict=True))
-
-    @property
-    def ranked(self) -> list[str]:
-        """The deployments, the one that serves first."""
-        orders = self.orders
-        return sorted(self.ids, key=lambda each: orders[each] or 0)
-
     def failed_at(self, identity: str) -> dict[str, Any]:
         """The arguments as LiteLLM leaves them where that deployment failed, to ask again with."""
-        own = next(self.arguments[name] for name in METADATA if name in self.arguments)
-        own["model_info"] = {"id": identity}
+        arguments = self.not_called()
+        self.metadata["model_info"] = {"id": identity}
+        return arguments
+
+    def not_called(self) -> dict[str, Any]:
+        """The arguments as LiteLLM leaves them where it could call none of the deployments."""
+        self.metadata["request_retry_count"] = self.metadata.get("request_retry_count", 0) + 1
         return self.arguments
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        own: dict[str, Any] = next(self.arguments[n] for n in METADATA if n in self.arguments)
+        return own
 
 
 class Explored:
@@ -124,10 +122,12 @@ class Journey:
         return RoutedRequest(arguments, list(found))
 
     async def answers(
-        self, asked: RoutedRequest, served: str = "large", answer: Any = ANSWER, **payload: Any
+        self, asked: RoutedRequest, served: str | None = None, answer: Any = ANSWER, **payload: Any
     ) -> None:
-        """LiteLLM has an answer of that deployment."""
-        event = log_event(asked.arguments, served, **{"id": answer["id"], **payload})
+        """LiteLLM has an answer of that deployment, else of the first that was left to it."""
+        event = log_event(
+            asked.arguments, served or asked.ids[0], **{"id": answer["id"], **payload}
+        )
         await self.plugin.async_log_success_event(event, answer, None, None)
 
     async def fails(self, asked: RoutedRequest, error: Exception = BROKEN) -> None:

@@ -13,7 +13,7 @@ from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.loop import LearnerLoop
-from litellm_messplus.learning.outlet import Outlet, outlet_of
+from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.spool import Spool
 from litellm_messplus.records import Record
 from litellm_messplus.restore import restore
@@ -102,7 +102,7 @@ def published(engine: Engine, position: int, epoch: int = 1, **of: Any) -> Publi
 
 
 async def elected(
-    database: AsyncEngine, zoo: Zoo | None = None, outlet: Outlet | None = None, **how: Any
+    database: AsyncEngine, zoo: Zoo | None = None, outlet: Any = None, **how: Any
 ) -> LearnerLoop:
     """A learner that was elected just now, and has restored its state."""
     epoch = await inbox.elect(database, "a process", datetime.now(UTC))

@@ -61,15 +61,8 @@ async def kept_by_tags(router: litellm.Router, group: str, arguments: dict[str, 
     """
     own = "metadata" if "metadata" in arguments else "litellm_metadata"
     everyone = deployments_of(router)
-    if IS_OFFICIAL:
-        context, others = router._core_ctx, {"request_deployments": everyone}
-    else:
-        context, others = router, _taken(request_deployments=everyone)
-    kept = await get_deployments_for_tag(context, group, everyone, arguments, own, **others)
+    context = router._core_ctx if IS_OFFICIAL else router
+    kept = await get_deployments_for_tag(
+        context, group, everyone, arguments, own, request_deployments=everyone
+    )
     return {each["model_info"]["id"] for each in kept}
-
-
-def _taken(**arguments: Any) -> dict[str, Any]:
-    """Return the arguments that the filter takes: its patches of 1.108 differ."""
-    code = get_deployments_for_tag.__code__
-    return {name: each for name, each in arguments.items() if name in code.co_varnames}

@@ -28,9 +28,7 @@ FIGURES = (
 BOTH, LAST = (2, 2, 0, 2, 0.5, 3.0, 7.0, 0.7), (1, 1, 0, 0, None, 3.0, 2.0, 0.4)
 EXPECTED: dict[str, tuple[str, dict[Any, tuple[Any, ...]]]] = {
     "outcomes_per_key": ("key_hash", {"a": BOTH, "b": LAST}),
-    "outcomes_per_team": ("team_id", {"red": BOTH, None: LAST}),
     "outcomes_per_tag": ("tag", {"search": BOTH, "beta": (1, 1, 0, 1, 1.0, 2.0, 3.0, 0.6)}),
-    "outcomes_per_hour": ("hour", {9: BOTH, 10: LAST}),
 }
 """By view: the column that tells its rows apart, and ``FIGURES`` of each."""
 

@@ -18,8 +18,10 @@ REQUIRE_ALL = "MESSPLUS_REQUIRE_ALL"
 INSTALL = "apt-get install"
 PROGRAMS = {
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "pgbouncer": ("pgbouncer",),
     "postgresql": ("initdb",),
     "prometheus": ("prometheus",),
+    "sqlite3": ("sqlite3",),
     "systemd": ("systemd-analyze",),
 }
 """The first of them that is found stands for its package."""

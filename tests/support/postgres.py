@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from tests.support.packages import program
-from tests.support.patience import PATIENT
+from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
 
 USER = "postgres"
@@ -62,6 +62,7 @@ class Postgres:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self.folder,
             "max_connections": self.connections,
+            "fsync": "off",  # processes fail here, and no machine does
         }
         options = [f"--{name}={value}" for name, value in arguments.items()]
         with (self.folder / "server.log").open("ab") as log:
@@ -135,6 +136,43 @@ def postgres_server(connections: int = 100) -> Iterator[Postgres]:
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+POOLER = """
+[databases]
+* = host=127.0.0.1 port={server}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = users
+pool_mode = transaction
+default_pool_size = 5
+"""
+
+
+@contextmanager
+def pooler(server: Postgres) -> Iterator[Callable[[str], str]]:
+    """PgBouncer before the server for the block, with five sessions for all of its clients. Gives
+    what makes the URL of a database there from its own."""
+    port, folder = free_port(), Path(tempfile.mkdtemp(dir=server.folder))
+    (folder / "users").write_text(f'"{USER}" ""')
+    (folder / "ini").write_text(POOLER.format(server=server.port, port=port))
+    somebody = {**server._as_somebody(), "cwd": folder}
+    if os.geteuid() == 0:
+        shutil.chown(folder, USER)
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(
+            [program("pgbouncer"), "ini"], stdout=log, stderr=log, **somebody
+        ) as process,
+    ):
+        try:
+            until(lambda: "up" in (folder / "log").read_text())
+            yield lambda url: url.replace(f":{server.port}/", f":{port}/")
+        finally:
+            process.terminate()
 
 
 def query(url: str, statement: str, **values: Any) -> list[dict[str, Any]]:

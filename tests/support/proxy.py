@@ -87,7 +87,10 @@ def quick(config: Config, folder: Path, **made: dict[str, Any]) -> Config:
 
 
 MAKERS = {
+    "asking": "litellm_messplus.serving.judges.Asking",
+    "check": "litellm_messplus.labels.checks.source.CallableCheck",
     "explorer": "litellm_messplus.serving.composition.Explorer",
+    "failing": "litellm_messplus.serving.deployments.deployment.Failing",
     "judge": "litellm_messplus.serving.judges.Judge",
     "learner": "litellm_messplus.serving.startup.LearnerSettings",
     "purse": "litellm_messplus.serving.buying.LabelPurse",

@@ -23,7 +23,7 @@ COSTS = dict(zip(CANDIDATES, (0.001, 0.01, 0.1), strict=True))
 
 class Case:
     """What one request came to; ``verdicts`` are the user's of the served call, the newest last,
-    ``judged`` is the judge's, ``implied`` what the next question said."""
+    ``judged`` is the judge's, ``checked`` a check's, which weighs little."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class Case:
         is_probe: bool = False,
         has_ended: bool = True,
         judged: float | None = None,
-        implied: float | None = None,
+        checked: float | None = None,
     ) -> None:
         self.candidate, self.verdicts, self.level = candidate, verdicts, level
         self.alpha = ALPHA[level] if alpha is None else alpha
         self.cost = COSTS.get(candidate or "", 0.02) if cost == -1.0 else cost
         self.explored = explored or {}
         self.is_within_reach, self.is_probe, self.has_ended = is_within_reach, is_probe, has_ended
-        self.judged, self.implied = judged, implied
+        self.judged, self.checked = judged, checked
 
 
 def add(history: History, case: Case) -> None:
@@ -60,7 +60,6 @@ def add(history: History, case: Case) -> None:
         expected_t=number + 1,
         policy="adaptive",
         encode_seconds=0.002,
-        encode_joules=number / 100 if case.level == "default" and number % 3 else None,
         decision_seconds=0.003,
         queue=0.01 * number,
         price=0.5 + number,
@@ -83,10 +82,10 @@ def add(history: History, case: Case) -> None:
         )
         grading = replace(GRADING, grading_id=f"{served}-grading", request_id=request.request_id)
         history.gradings.append(grading)
-    if case.implied is not None:
-        label = _label(request, served, case.implied, 0)
-        weak = replace(label, kind=LabelKind.IMPLICIT, source="implicit", weight=0.3)
-        history.labels.append(replace(weak, label_id=f"{served}-implicit"))
+    if case.checked is not None:
+        label = _label(request, served, case.checked, 0)
+        weak = replace(label, kind=LabelKind.CHECK, source="check:own", weight=0.3)
+        history.labels.append(replace(weak, label_id=f"{served}-check"))
     for place, (candidate, value) in enumerate(case.explored.items(), start=1):
         call_id = exploration_call_id(request.request_id, place)
         cost = COSTS[candidate]
@@ -96,7 +95,7 @@ def add(history: History, case: Case) -> None:
 
 def seeded() -> History:
     """600 requests to `default`, 40 to `gold`, which is beyond every candidate's reach. A judge
-    and the next question speak of some of `default`."""
+    and a check speak of some of `default`."""
     history = History()
     for number in range(600):
         satisfied = float(number % 10 < 8)
@@ -117,7 +116,7 @@ def seeded() -> History:
                     given,
                     is_probe=number % 9 == 0,
                     judged=judged if number % 2 else None,
-                    implied=0.0 if number % 20 == 10 else None,
+                    checked=0.0 if number % 20 == 10 else None,
                 ),
             )
         if number % 15 == 0:

@@ -2,17 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement, PositionBias
-from litellm_messplus.routing.limits import DAY, Lateness, Limits
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.state.entries import LimitedUse
-from litellm_messplus.state.limits import logged
 from litellm_messplus.status.build import Rows, Span, build_status
 from litellm_messplus.status.labels import Given, Grading
-from litellm_messplus.status.limits import limits_status
 from litellm_messplus.status.reading import Newest
 from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.store.judging import LabelCosts
@@ -29,7 +24,6 @@ def totals(
     effective: float | None = None,
     rate: float | None = 0.7,
     mean_alpha: float | None = 0.7,
-    counted: int | None = None,
     **sums: float,
 ) -> Tally:
     """So many requests, of which so many have a verdict, worth ``effective`` equal ones."""
@@ -37,7 +31,6 @@ def totals(
     return replace(
         TALLY,
         requests=requests,
-        counted=requests if counted is None else counted,
         alphas=(mean_alpha or 0.7) * requests,
         judged=judged,
         succeeded=requests - failed,
@@ -65,8 +58,6 @@ TALLY = Tally(
     predicting_seconds=1.98,
     deciding_seconds=0.99,
     call_seconds=492.03,
-    metered=990,
-    joules=247.5,
 )
 TOTALS = totals()
 NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, largest="large")
@@ -76,18 +67,6 @@ SOURCES = (
 )
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
-LIMITS: dict[str, Any] = {
-    "newest": logged(
-        Limits(2.0, 3.0, 0.25, {"small": Lateness(0.3, 0.2)}, budget=10.0, spent=1.0, allowed=4.0),
-        LimitedUse(0.3, 1.0),
-    ),
-    "binding": "latency",
-    "late": 30,
-    "ended": 500,
-    "spent": 4.0,
-    "elapsed": DAY / 2,
-}
-"""What is known of the limits at noon."""
 
 
 def status(
@@ -98,7 +77,6 @@ def status(
     last: Tally | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyStatus] = (),
-    limits: dict[str, Any] | None = None,
     **changes: float | None,
 ) -> Status:
     """Of one promise: 1000 requests, 800 with a verdict, unless changed."""
@@ -107,7 +85,6 @@ def status(
         last=last,
         grading=grading,
         keys=keys,
-        limits=limits,
         **changes,
     )
     return build_status(found, 500, {KEY: live} if live else None, counters)
@@ -119,7 +96,6 @@ def rows(
     last: Tally | None = None,
     grading: Grading = GRADING,
     keys: Sequence[KeyStatus] = (),
-    limits: dict[str, Any] | None = None,
     **changes: float | None,
 ) -> Rows:
     """What the log says of that promise."""
@@ -133,7 +109,6 @@ def rows(
         judging={(KEY[0], "gpt-judge"): grading},
         keys=keys,
         label_costs={KEY[0]: LabelCosts(saved=31.0, unseen=1.0, judging=1.25)},
-        limits={} if limits is None else {KEY: limits_status(**limits)},
     )
 
 

@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-import numpy as np
-import onnx
 import torch
-from model2vec import StaticModel
-from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
 from transformers import ModernBertConfig, ModernBertModel, PreTrainedTokenizerFast
@@ -52,47 +48,6 @@ def save_transformer(folder: Path, seed: int = 0) -> Path:
         model = ModernBertModel(config)
     tokenizer.save_pretrained(folder)
     model.save_pretrained(folder)
-    return folder
-
-
-def save_static(folder: Path, seed: int = 0) -> Path:
-    """Random vectors in model2vec's own format."""
-    tokenizer = build_tokenizer()
-    shape = (tokenizer.get_vocab_size(), DIMENSION)
-    vectors = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-    StaticModel(vectors, tokenizer, normalize=True).save_pretrained(folder)
-    return folder
-
-
-def save_onnx(folder: Path, seed: int = 0, *, pooled: bool = False) -> Path:
-    """A table of random vectors; with ``pooled`` the model itself takes their mean."""
-    tokenizer = build_tokenizer()
-    shape = (tokenizer.get_vocab_size(), DIMENSION)
-    vectors = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-    output = "sentence_embedding" if pooled else "last_hidden_state"
-    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["states"])]
-    if pooled:
-        nodes.append(helper.make_node("ReduceMean", ["states"], [output], axes=[1], keepdims=0))
-    else:
-        nodes.append(helper.make_node("Identity", ["states"], [output]))
-    sizes = ["texts", DIMENSION] if pooled else ["texts", "tokens", DIMENSION]
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["texts", "tokens"])
-        for name in ("input_ids", "attention_mask")
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "tiny",
-        inputs,
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, sizes)],
-        [numpy_helper.from_array(vectors, "table")],
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    operators = [helper.make_opsetid("", 17)]
-    onnx.save(
-        helper.make_model(graph, opset_imports=operators, ir_version=9), folder / "model.onnx"
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
     return folder
 
 

@@ -29,6 +29,8 @@ class Reply:
     is_due: Callable[[], bool] = lambda: True
     """Asked again and again until it holds; then the answer is given."""
     with_usage: bool = True
+    piece_seconds: float = 0.0
+    """Between two pieces of a streamed answer."""
     is_cut: bool = False
     """Whether the connection breaks in the middle of a stream."""
     tool_call: str | None = None
@@ -37,6 +39,8 @@ class Reply:
     log_probabilities: tuple[float, ...] = ()
     """Of the tokens of a whole chat answer, for a request that asks for them."""
     failure: str = "scripted failure"
+    raw: tuple[str, str] | None = None
+    """The media type and the whole of what is sent in place of an answer."""
 
 
 Script = Callable[[str, dict[str, Any]], Reply]
@@ -77,6 +81,8 @@ class Upstream:
         body = await request.json()
         self.requests.append(body)
         reply = self.script(str(body["model"]), body)
+        if reply.raw is not None:
+            return Response(reply.raw[1], media_type=reply.raw[0])
         if reply.status != 200:
             return _failure(reply.status)
         whole = _response_object(body, reply)
@@ -93,6 +99,8 @@ class Upstream:
         await asyncio.sleep(reply.delay_seconds)
         while not reply.is_due():  # noqa: ASYNC110 - nothing here knows when
             await asyncio.sleep(0.01)
+        if reply.raw is not None:
+            return Response(reply.raw[1], media_type=reply.raw[0])
         if reply.status != 200:
             return _failure(reply.status, reply.failure)
         head = {
@@ -196,6 +204,7 @@ def _text_choice(reply: Reply) -> dict[str, Any]:
 def _chunks(head: dict[str, Any], reply: Reply, usage: dict[str, Any]) -> Iterator[str]:
     for character in reply.text:
         yield _event({**head, "choices": [_piece(head, character, None)]})
+        time.sleep(reply.piece_seconds)
         if reply.is_cut:
             time.sleep(CUT_SECONDS)
             raise ConnectionResetError("scripted: the connection breaks")

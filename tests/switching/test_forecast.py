@@ -36,9 +36,7 @@ def asides(
 
 
 @pytest.mark.parametrize("predicted", [0.2, 0.8, 1.0])
-def test_the_truth_is_inside_nine_times_of_ten_however_wrong_the_predictions(
-    predicted: float,
-) -> None:
+def test_the_truth_is_inside_nine_times_of_ten(predicted: float) -> None:
     inside = 0
     for seed in range(100):
         found = forecast(asides(1000, seed, predicted=predicted))

@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.restore import restore
-from litellm_messplus.store import log
-from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.upkeep import prune as pruning
-from tests.support.configured_log import configuration, engines_of, sqlite, write_log
-from tests.support.folding import build_journal
-from tests.support.patience import until_it_holds
-from tests.support.summing import rewrite_projections
+from tests.support.configured_log import configuration, sqlite, write_log
 
 Damage = Callable[..., None]
 
@@ -28,7 +20,6 @@ Damage = Callable[..., None]
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only these tests read the log."""
-    monkeypatch.setattr(pruning, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(pruning, "PAUSE_SECONDS", 0.0)
 
 
@@ -67,72 +58,3 @@ def damage(stored: Path) -> Damage:
             connection.commit()
 
     return run
-
-
-@pytest.fixture
-def sums_follow(stored: Path) -> Callable[[], None]:
-    """Makes the sums what the log says, as if what was changed by hand had been written so."""
-
-    async def follow() -> None:
-        engine = create_engine(sqlite(stored))
-        await rewrite_projections(engine)
-        await engine.dispose()
-
-    return lambda: asyncio.run(follow())
-
-
-# A zoo of three models, and its engine as workers have it.
-
-PRICES = {"small": 1e-6, "medium": 4e-6, "large": 2e-5}
-
-
-def one_zoo(database: Path, **zoo: object) -> dict[str, Any]:
-    """The configuration of a proxy with one zoo, on a database."""
-    return {
-        "model_list": [
-            {
-                "model_name": "zoo",
-                "litellm_params": {"model": f"openai/{name}"},
-                "model_info": {
-                    "input_cost_per_token": price,
-                    "output_cost_per_token": price,
-                    "messplus": {"candidate": name},
-                },
-            }
-            for name, price in PRICES.items()
-        ],
-        "messplus": {"database": sqlite(database), "zoos": {"zoo": {"alpha": 0.75, **zoo}}},
-    }
-
-
-def url_of(config: Path) -> str:
-    found: str = yaml.safe_load(config.read_text())["messplus"]["database"]
-    return found
-
-
-def _opened(config: Path) -> tuple[Engine, AsyncEngine]:
-    given = yaml.safe_load(config.read_text())
-    return engines_of(given)["zoo"], create_engine(given["messplus"]["database"])
-
-
-async def started(config: Path) -> Engine:
-    """The engine as a proxy with that configuration would start it."""
-    engine, opened = _opened(config)
-    await restore(opened, {"zoo": engine})
-    await opened.dispose()
-    return engine
-
-
-async def followed(config: Path, change: Callable[[], object]) -> Engine:
-    """The engine of a worker that was running while the log was changed."""
-    engine, opened = _opened(config)
-    await migrate(opened)
-    journal = build_journal(opened, engine, position=await restore(opened, {"zoo": engine}))
-    journal.start()
-    await asyncio.to_thread(change)
-    head = await log.head(opened)
-    assert head > 0
-    await until_it_holds(lambda: journal.position == head)
-    await journal.close()
-    await opened.dispose()
-    return engine

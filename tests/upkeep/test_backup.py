@@ -16,19 +16,17 @@ BACKUP, RESTORE = "A backup on SQLite", "A restore on SQLite"
 
 def history(path: Path) -> dict[str, list[Any]]:
     """Every row of the log, and the snapshots of its state."""
-    tables = ("requests", "calls", "labels", "log_head", "snapshots", "schema_history")
+    tables = ("requests", "calls", "labels", "log_head", "snapshots")
     with closing(sqlite3.connect(path)) as connection:
         return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
 
 
-def test_what_was_backed_up_while_others_write_is_restored_whole(
-    stored: Path, config: Path
-) -> None:
+def test_a_backup_amid_writes_is_restored_whole(stored: Path, config: Path) -> None:
     before = history(stored)
     assert len(before["labels"]) > 10
     with closing(sqlite3.connect(stored)) as writer:  # as a proxy has it open
         writer.execute("UPDATE log_head SET start = 0")
-        writer.execute("INSERT INTO conversation_key (id, key) VALUES (2, 'not committed')")
+        writer.execute("INSERT INTO log_head VALUES (2, 0, 0, 'not committed')")
 
         run(PAGE, BACKUP, stored.parent, {})
 

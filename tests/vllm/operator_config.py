@@ -19,14 +19,6 @@ STAND_INS = {
 PATIENT = 2.0
 """Seconds for a decision: three servers and a proxy on two cores make one late now and then, and a
 request that is not routed takes no feedback."""
-NO_JUDGE: Config = {}
-"""In place of `auto`: the tiny models judge nothing, and the tests send the feedback."""
-
-
-def operators_config() -> Config:
-    """What an operator starts from."""
-    config: Config = yaml.safe_load(OPERATORS_CONFIG.read_text(encoding="utf-8"))
-    return config
 
 
 def tiny_zoo_config(urls: Mapping[str, str]) -> Config:
@@ -34,12 +26,12 @@ def tiny_zoo_config(urls: Mapping[str, str]) -> Config:
 
     A replica stays one: both of its deployments lead to the one server there is.
     """
-    config = operators_config()
+    config: Config = yaml.safe_load(OPERATORS_CONFIG.read_text(encoding="utf-8"))
     for deployment in config["model_list"]:
         params = deployment["litellm_params"]
         provider, _, model = params["model"].partition("/")
         stand_in = STAND_INS[model]
         params.update(model=f"{provider}/{stand_in}", api_base=f"{urls[stand_in]}/v1")
     config["messplus"]["deadline_seconds"] = PATIENT
-    config["messplus"]["zoos"][ZOO]["labels"] = NO_JUDGE
+    config["messplus"]["zoos"][ZOO]["labels"] = {}  # the tiny models judge nothing
     return config

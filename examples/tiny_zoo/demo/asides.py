@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-import httpx
 from openai import APIStatusError, OpenAI
 
 from examples.tiny_zoo.demo.session import message_of
@@ -88,11 +87,11 @@ class Models:
 
 def list_deployments(client: OpenAI) -> list[Deployment]:
     """List the deployments of the proxy that the key may see."""
-    listed = client.get("/model/info", cast_to=httpx.Response).json()
+    listed = cast(Mapping[str, Any], client.get("/model/info", cast_to=object))
     return [Deployment.of(entry) for entry in listed["data"]]
 
 
-def _is_aside(headers: httpx.Headers, identity: str) -> bool:
+def _is_aside(headers: Mapping[str, str], identity: str) -> bool:
     """Tell whether that deployment answered, and the plugin took no part."""
     return "x-messplus-request-id" not in headers and headers.get("x-litellm-model-id") == identity
 

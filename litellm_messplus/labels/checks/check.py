@@ -1,12 +1,8 @@
-"""The protocol of a check, checks by operators' functions, and a sandbox for clients' code."""
+"""The protocol of a check, and checks by operators' functions."""
 
 import asyncio
 import inspect
-import json
 import math
-import signal
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -42,6 +38,9 @@ class Check(Protocol):
 
 
 # Checks by the operator's functions that judge an answer.
+
+CHECK_SECONDS = 5.0
+"""How long such a function may take; after that, there is no label."""
 
 THREADS = 8
 """Most threads per function. One that hangs keeps its thread: it cannot be ended from outside."""
@@ -86,10 +85,10 @@ class CallableCheck:
     """A check by a function of an `AnsweredCall` with an answer."""
 
     def __init__(
-        self, name: str, function: Callable[[AnsweredCall], Any], timeout_seconds: float
+        self, name: str, function: Callable[[AnsweredCall], Any], seconds: float = CHECK_SECONDS
     ) -> None:
         self.name = name
-        self._function = LimitedFunction(function, timeout_seconds)
+        self._function = LimitedFunction(function, seconds)
 
     async def check(self, call: AnsweredCall) -> Score | None:
         """Call the function. Raises its exceptions, CheckTimeoutError when its time is up, and
@@ -117,77 +116,3 @@ def _score(found: object) -> float:
     if math.isnan(value) or not 0.0 <= value <= 1.0:
         raise ValueError("returned a number that is not from 0 to 1")
     return value
-
-
-# Running patterns and schemas of clients, which can be made to take forever. Python neither
-# interrupts a backtracking pattern nor runs another thread meanwhile, so such work has a process of
-# its own, which the system kills when its time is up.
-
-WORKER = "litellm_messplus.labels.checks.worker"
-CPU_SECONDS = 1.0
-"""Most CPU seconds of a task: a well-meant pattern or schema takes milliseconds."""
-PATIENCE_SECONDS = 30.0
-"""Longest wait for a reply of the worker, on a machine that may be busy."""
-
-
-class SandboxError(Exception):
-    """Error of a task that failed in the worker, or of the worker itself."""
-
-
-class Sandbox:
-    """One worker process, started on first use; it runs one task at a time."""
-
-    def __init__(self, cpu_seconds: float = CPU_SECONDS) -> None:
-        self._cpu_seconds = cpu_seconds
-        self._turn = asyncio.Lock()
-        self._process: Process | None = None
-
-    async def run(self, function: str, *arguments: Any) -> Any:
-        """Run a function of the worker, with arguments and a result in JSON.
-
-        Raises CheckTimeoutError when the time is up, and SandboxError.
-        """
-        task = json.dumps([function, self._cpu_seconds, arguments])
-        async with self._turn:
-            try:
-                succeeded, result = await self._ask(task)
-            except BaseException:  # it may still run: the next task gets another worker
-                await self.close()
-                raise
-        if not succeeded:
-            raise SandboxError(f"{function}: {result}")
-        return result
-
-    async def close(self) -> None:
-        """End the worker, even during a task."""
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()  # which closes its pipes, too
-
-    async def _ask(self, task: str) -> Any:
-        if self._process is None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", WORKER, stdin=PIPE, stdout=PIPE
-            )
-            await _reply(self._process)
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{task}\n".encode())
-        return await _reply(self._process)
-
-
-async def _reply(process: Process) -> Any:
-    """Return the worker's next line."""
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            line = await process.stdout.readline()
-            status = None if line else await process.wait()
-    except TimeoutError:
-        raise CheckTimeoutError("the worker says nothing") from None
-    if status == -signal.SIGPROF:
-        raise CheckTimeoutError("the worker's time was up")
-    if status is not None:
-        raise SandboxError(f"the worker ended with status {status}")
-    return json.loads(line)

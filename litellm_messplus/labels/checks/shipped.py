@@ -1,17 +1,16 @@
-"""The built-in checks: whether an answer is complete, has the form that its request demands, and
-matches the reference in the request."""
+"""The built-in checks: whether an answer is complete, has the form that its request demands, and is
+the one that the request brings along."""
 
+import asyncio
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationError
-
-from litellm_messplus.labels.checks.check import Sandbox, Score
-from litellm_messplus.labels.checks.worker import Document
+from litellm_messplus.labels.checks.check import LimitedFunction, Score
+from litellm_messplus.labels.checks.schemas import Document, misfit
 from litellm_messplus.labels.source import Answer, AnsweredCall, Finish
-from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.settings.promise import NotNegative, Settings
 
 # The form that a request demands of its answer, on any surface. What cannot be parsed demands
 # nothing.
@@ -139,17 +138,22 @@ def _fault(answer: Answer) -> str | None:
 # Whether the answer has the form that the request demands: a check that only finds faults.
 
 
+PATIENCE_SECONDS = 30.0
+"""Longest wait for two seconds of computing, on a machine that may be busy."""
+
+
 class JsonSchemaCheck:
     """Check of the text against the request's JSON schema, of tool calls against their definitions.
 
-    It gives no label if nothing is demanded, if the request's schema is invalid, or if the answer
-    is cut at a length limit of the client.
+    It gives no label if nothing is demanded, if the request's schema is invalid or too large, or if
+    the answer is cut at a length limit of the client.
     """
 
     name = "json_schema"
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._misfit = LimitedFunction(misfit, PATIENCE_SECONDS)
 
     async def check(self, call: AnsweredCall) -> Score | None:
         answer, parameters = call.answer, call.request.parameters
@@ -160,7 +164,8 @@ class JsonSchemaCheck:
         fault = fault or _unknown_call(answer, tools)
         documents = [] if fault else list(_documents(answer, parameters, tools))
         if documents:
-            fault = await self._sandbox.run("misfit", documents)
+            async with self._turn:  # one thread computes at a time
+                fault = await self._misfit(documents)
         return Score(0.0, fault) if fault else None
 
 
@@ -192,103 +197,28 @@ def _documents(answer: Answer, parameters: Parameters, tools: Tools) -> Iterator
         yield "the answer", answer.text, schema
 
 
-# Whether the answer matches the reference in the request.
+# Whether the answer is the one that the request brings along, as in an evaluation.
 
-METADATA_KEY = "messplus_reference"
-Words = Annotated[StrictStr, Field(min_length=1)]
-
-
-class MalformedReferenceError(Exception):
-    """Error in a reference, described without quoting it."""
-
-
-class TextReference(Settings):
-    """The answer itself, or a pattern that is found in it."""
-
-    match: Literal["exact", "normalised", "regex"]
-    value: Words
-
-    def spelled(self) -> dict[str, str]:
-        """Return it as `worker.matches` reads it."""
-        return self.model_dump()
-
-
-class Tolerance(Settings):
-    """The distance that a number may be off: so much, or such a share of the reference."""
-
-    absolute: NotNegative = 0.0
-    relative: NotNegative = 0.0
-
-
-class NumericReference(Settings):
-    """The last number of the answer."""
-
-    match: Literal["numeric"]
-    value: StrictInt | StrictFloat
-    tolerance: NotNegative | Tolerance = 0.0
-
-    def spelled(self) -> dict[str, str]:
-        """Return it as `worker.matches` reads it."""
-        given = self.tolerance
-        tolerance = given if isinstance(given, Tolerance) else Tolerance(absolute=given)
-        number = {"value": self.value, **tolerance.model_dump()}
-        return {"match": self.match, **{name: str(found) for name, found in number.items()}}
-
-
-Reference = TextReference | NumericReference
-KINDS: dict[Any, type[Reference]] = {
-    "exact": TextReference,
-    "normalised": TextReference,
-    "regex": TextReference,
-    "numeric": NumericReference,
-}
+REFERENCE = "messplus_reference"
+"""The key of the right answer in the metadata of a request."""
+_WORD = re.compile(r"-?\d+(?:[.,]\d+)*|\w+")
 
 
 class ReferenceCheck:
-    """A comparison with the request's reference: satisfactory if it matches, unsatisfactory if not,
-    no label without a reference."""
+    """Comparison of the whole answer with the request's reference, a text or a number. It gives no
+    label without one."""
 
     name = "reference"
 
-    def __init__(self, sandbox: Sandbox, counters: Counters) -> None:
-        self._sandbox = sandbox
-        self._counters = counters
-
     async def check(self, call: AnsweredCall) -> Score | None:
-        given = call.request.metadata.get(METADATA_KEY)
-        if given is None or call.answer is None:
+        reference = call.request.metadata.get(REFERENCE)
+        if call.answer is None or not isinstance(reference, str | int | float):
             return None
-        try:
-            return await self._score(read_reference(given), call.answer.text)
-        except MalformedReferenceError as error:
-            self._counters.failure("references_malformed", f"a reference was malformed: {error}")
-            return None
-
-    async def _score(self, reference: Reference, text: str) -> Score:
-        found = await self._sandbox.run("matches", reference.spelled(), text)
-        if found is None:
-            raise MalformedReferenceError(f"its value is none that {reference.match} can match")
-        return Score(1.0) if found else Score(0.0, f"no {reference.match} match")
+        return Score(1.0 if words(call.answer.text) == words(str(reference)) else 0.0)
 
 
-def read_reference(given: object) -> Reference:
-    """Read a reference; a plain text is matched normalised. Raises MalformedReferenceError."""
-    if isinstance(given, str):
-        given = {"match": "normalised", "value": given}
-    if not isinstance(given, Mapping):
-        raise MalformedReferenceError("it is neither a text nor an object")
-    kind = given.get("match")
-    model = KINDS.get(kind) if isinstance(kind, str) else None
-    if model is None:
-        raise MalformedReferenceError(f"match is none of {', '.join(KINDS)}")
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
-        raise MalformedReferenceError("; ".join(map(_problem, problems))) from None
-
-
-def _problem(found: Mapping[str, Any]) -> str:
-    if found["type"] == "extra_forbidden":  # whose location is the client's text
-        return "it has a key that is not known"
-    return f"{found['loc'][0]}: {found['msg']}"
+def words(text: str) -> list[str]:
+    """Return the words and numbers of a text, without case, spaces, punctuation and Unicode form.
+    A number keeps its sign, and the separators between its digits."""
+    folded = unicodedata.normalize("NFKC", text.replace("\u2212", "-")).casefold()
+    return _WORD.findall(folded)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,6 @@ from litellm_messplus.labels.checks.check import (
     CallableCheck,
     Check,
     CheckTimeoutError,
-    Sandbox,
     Score,
 )
 from litellm_messplus.labels.checks.shipped import CompleteCheck, JsonSchemaCheck, ReferenceCheck
@@ -20,7 +19,7 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.loading import load_attribute
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.runtime.vocabulary import FAILED, SERVING, LabelKind
+from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.settings.labels import ChecksSettings
 
 WAITING = 256
@@ -36,7 +35,6 @@ class Checks:
     name = "checks"
 
     checks: Sequence[Check]
-    sandbox: Sandbox
     report: ReportFinding
     counters: Counters
 
@@ -55,7 +53,6 @@ class Checks:
         """Wait for the checks in progress, at most `CLOSE_SECONDS`."""
         closing = (running.close(CLOSE_SECONDS) for running in self._running.values())
         await asyncio.gather(*closing)
-        await self.sandbox.close()
 
     async def least(self, call: AnsweredCall) -> float | None:
         """Return the worst that the checks say of an answer, from -1 to 1; None if none can tell.
@@ -91,7 +88,6 @@ def _finding(call: AnsweredCall, source: str, score: Score) -> Finding:
 # Building the checks of a zoo from its settings.
 
 BUILT_IN = (CompleteCheck.name, JsonSchemaCheck.name, ReferenceCheck.name)
-TAKEN = (*BUILT_IN, FAILED.removeprefix("check:"))
 """Names that a function of the operator must not have."""
 
 
@@ -102,30 +98,23 @@ def build_checks(
 
     Raises ConfigurationError for a callable that cannot be imported.
     """
-    sandbox = Sandbox()
-    checks = [*_built_in(settings, sandbox, counters), *_callables(settings, zoo)]
-    if not checks:
-        return None
-    return Checks(checks, sandbox, report, counters)
+    checks = list(_checks(settings, zoo))
+    return Checks(checks, report, counters) if checks else None
 
 
-def _built_in(settings: ChecksSettings, sandbox: Sandbox, counters: Counters) -> Iterator[Check]:
+def _checks(settings: ChecksSettings, zoo: str) -> Iterator[Check]:
     if settings.complete:
         yield CompleteCheck()
     if settings.json_schema:
-        yield JsonSchemaCheck(sandbox)
+        yield JsonSchemaCheck()
     if settings.reference:
-        yield ReferenceCheck(sandbox, counters)
-
-
-def _callables(settings: ChecksSettings, zoo: str) -> Iterator[Check]:
-    for name, given in settings.callables.items():
+        yield ReferenceCheck()
+    for name, path in settings.callables.items():
         key = f"messplus.zoos.{zoo}.labels.checks.callables.{name}"
-        if name in TAKEN:
-            allowed = f"a name other than {', '.join(TAKEN)}, which are checks of our own"
+        if name in BUILT_IN:
+            allowed = f"a name other than {', '.join(BUILT_IN)}, which are checks of our own"
             raise ConfigurationError(key, name, allowed)
-        function = load_function(f"{key}.callable", given.callable)
-        yield CallableCheck(name, function, given.timeout_seconds)
+        yield CallableCheck(name, load_function(key, path))
 
 
 def load_function(key: str, path: str) -> Callable[..., Any]:
@@ -140,28 +129,3 @@ def load_function(key: str, path: str) -> Callable[..., Any]:
         raise ConfigurationError(key, path, f"{allowed} (this is of type {kind})")
     found: Callable[..., Any] = function
     return found
-
-
-# Failed requests as unsatisfied ones, if a promise has `failures: count`. A failure is no verdict
-# on a model, so no other source labels a request without an answer, and the learner never sees this
-# label. It is logged like any other: the promise, the certificate and SQL count it.
-
-
-class Failures:
-    """The label source that labels a request unsatisfied if the serving side failed it, at the
-    ``levels`` that count failures."""
-
-    name = FAILED
-
-    def __init__(self, levels: Collection[str], report: ReportFinding) -> None:
-        self._levels = frozenset(levels)
-        self._report = report
-
-    def ended(self, call: AnsweredCall) -> None:
-        """Label a failed request. Its client may be the cause, by a timeout that no model meets."""
-        counts = call.request.service_level in self._levels
-        if counts and call.is_served and call.failure in SERVING:
-            self._report(_finding(call, self.name, Score(0.0, f"no answer: {call.failure}")))
-
-    async def close(self) -> None:
-        """Do nothing: no work is under way."""

@@ -172,6 +172,9 @@ class JudgeSinks:
     counters: Counters
 
 
+GRADING_SECONDS = 60.0
+"""How long one grading may take."""
+
 T = TypeVar("T")
 
 
@@ -184,8 +187,7 @@ class Asking:
     budget: JudgeBudget
     cost: JudgeCost
     sinks: JudgeSinks
-    _: KW_ONLY
-    timeout_seconds: float
+    timeout_seconds: float = GRADING_SECONDS
 
     async def put(
         self,

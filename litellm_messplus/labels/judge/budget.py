@@ -6,6 +6,8 @@ from itertools import count
 
 from litellm_messplus.runtime.purse import Purse
 
+GRADINGS_PER_DAY = 10_000
+"""Calls of a judge in a day (UTC), failed ones included, whatever they cost."""
 LAG_SECONDS = 60.0
 """Seconds until a grading is surely in the log; its settled cost stays reserved for so long."""
 
@@ -23,7 +25,7 @@ class JudgeBudget:
     """The gradings of a day, and its dollars if ``dollars`` limits them, shared by all workers. The
     budget of a new day begins at the next read of the log."""
 
-    def __init__(self, *, gradings: int, dollars: float | None) -> None:
+    def __init__(self, dollars: float | None, *, gradings: int = GRADINGS_PER_DAY) -> None:
         self.dollars = dollars
         self._most = gradings
         self._gradings = Purse(LAG_SECONDS, float(gradings))

@@ -189,6 +189,8 @@ class Availability:
 IsPaid = Callable[[JudgedRequest, float], bool]
 """Predicate of whether a grading of a request is paid, at its expected cost in dollars."""
 
+CONCURRENT = 2
+"""Gradings under way at once, in one worker."""
 WAITING = 1000
 """Most requests that wait to be graded in one worker; more are left out, and counted."""
 PATIENCE_SECONDS = 1800.0
@@ -215,7 +217,7 @@ class Judge:
     cost: JudgeCost
     counters: Counters
     _: KW_ONLY
-    concurrent: int
+    concurrent: int = CONCURRENT
     most_waiting: int = WAITING
     patience_seconds: float = PATIENCE_SECONDS
 

@@ -97,7 +97,7 @@ export function shortId(id) {
 
 /** A candidate; what has no known candidate has no name. */
 export function candidateName(name) {
-  return name || "outside the zoo";
+  return name || "no model of the zoo";
 }
 
 /** The end of a model's long name, which is what tells it from the others. */

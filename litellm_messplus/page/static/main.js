@@ -4,7 +4,6 @@ import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
 import { el, replace } from "./dom.js";
 import { promiseName } from "./format.js";
 import { alertsPanel } from "./panel_alerts.js";
-import { answersPanel } from "./panel_answers.js";
 import { beforePanel } from "./panel_before.js";
 import { requestAxis, timeAxis } from "./axis.js";
 import { calibrationPanel } from "./panel_calibration.js";
@@ -15,12 +14,10 @@ import { costPanel } from "./panel_cost.js";
 import { explanationDialog } from "./panel_explanation.js";
 import { incidentsPanel } from "./panel_incidents.js";
 import { labelsPanel } from "./panel_labels.js";
-import { limitsPanel } from "./panel_limits.js";
 import { modePanel } from "./panel_mode.js";
 import { isUsed, promisesPanel } from "./panel_promises.js";
 import { queuePanel } from "./panel_queue.js";
 import { requestsPanel } from "./panel_requests.js";
-import { rulesPanel } from "./panel_rules.js";
 import { satisfactionPanel } from "./panel_satisfaction.js";
 import { latencyPanel, trafficPanel } from "./panel_service.js";
 import { showSignIn, useCode } from "./sign_in.js";
@@ -31,7 +28,7 @@ const FEW_REQUESTS = 2000;
 
 const content = document.getElementById("content");
 const troubleLine = document.getElementById("trouble");
-const state = { status: null, level: null, range: null, learned: { calibration: [], answers: [] }, switched: null, shown: 0 };
+const state = { status: null, level: null, range: null, calibration: [], switched: null, shown: 0 };
 const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), traffic: trafficPanel(), latency: latencyPanel(), calls: callsPanel(), queue: queuePanel() };
 const explanation = explanationDialog(trouble);
 const mode = modePanel((found) => {
@@ -40,7 +37,7 @@ const mode = modePanel((found) => {
 });
 const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
 const nothing = el("p", { class: "card empty", hidden: true }, "No requests in this range.");
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), limits: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), rules: el("div", {}), certificate: el("div", {}), calibration: el("div", {}), answers: el("div", {}) };
+const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
 
 await start();
 
@@ -95,7 +92,7 @@ function arrange() {
   setSignedIn(true);
   document.getElementById("sections").hidden = state.level === null || !isUsed(state.level);
   const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.limits, slots.labels, slots.incidents, slots.conversations, slots.rules, slots.certificate, slots.calibration, slots.answers, list.card] : [mode.card]) : [];
+  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [mode.card]) : [];
   replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
   content.removeAttribute("aria-busy");
 }
@@ -121,10 +118,9 @@ async function show({ withCalibration = true } = {}) {
     showSeries(found);
     await list.show(level, Object.keys(found.points.reduce((all, point) => ({ ...all, ...point.served }), {})).sort());
     if (withCalibration) {
-      state.learned = await calibration();
+      state.calibration = (await calibration()).calibration;
     }
-    replace(slots.calibration, calibrationPanel(state.learned.calibration, level));
-    replace(slots.answers, answersPanel(state.learned.answers, level));
+    replace(slots.calibration, calibrationPanel(state.calibration, level));
     troubleLine.hidden = true;
   } catch (error) {
     trouble(error);
@@ -132,7 +128,7 @@ async function show({ withCalibration = true } = {}) {
 }
 
 function showStatus() {
-  replace(slots.alerts, alertsPanel(state.status.alerts));
+  replace(slots.alerts, alertsPanel(state.status.alerts, state.status.unrouted));
   const hadFocus = document.activeElement?.name === "promise";
   replace(slots.promises, promisesPanel(state.status.levels, state.level, chooseLevel));
   if (hadFocus) {
@@ -180,11 +176,9 @@ function showSeries(found) {
   const spent = state.status.label_costs.find((each) => each.zoo === state.level.zoo);
   const isRouted = state.status.levels.some((each) => each.zoo === state.level.zoo && each.overall.answers.requests);
   const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
-  replace(slots.limits, limitsPanel(state.level));
   replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent, isRouted));
   const { zoo, service_level: name } = state.level;
   replace(slots.incidents, incidentsPanel(state.status.incidents.filter((key) => key.zoo === zoo)));
-  replace(slots.rules, rulesPanel(found.rules));
   replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));
 }
 

@@ -28,7 +28,7 @@ export function calibrationPanel(zoos, level) {
 }
 
 /** One drawing: the predictions of a candidate against the verdicts. */
-export function reliability({ candidate, bins }) {
+function reliability({ candidate, bins }) {
   const at = (share) => EDGE + (SIZE - EDGE - 8) * share;
   const up = (share) => SIZE - at(share);
   const most = Math.max(...bins.map((bin) => bin.calls));
@@ -72,7 +72,7 @@ function readings(zoo) {
 }
 
 /** The same for all of them as a table. */
-export function data(candidates) {
+function data(candidates) {
   const rows = candidates.flatMap(({ candidate, bins }) =>
     bins.map((bin) => [
       modelName(candidate),

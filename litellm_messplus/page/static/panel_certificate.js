@@ -45,7 +45,7 @@ function shown(found, level) {
       `What is proved, with a confidence of ${percent(found.level, 0)}`,
       [{ name: "requests" }, { name: "it says", words: true }, { name: "satisfied", number: true }, { name: "from, to", number: true }, { name: "promised", number: true }, { name: "users, checks", number: true }, { name: "judge", number: true }],
       claims.map(([name, claim]) => [
-        `${name}: ${count(claim.requests)} ${claim.unit}`,
+        `${name}: ${count(claim.requests)} requests`,
         verdictChip(claim),
         percent(claim.rate),
         interval(claim.low, claim.high),

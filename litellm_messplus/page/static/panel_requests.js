@@ -4,7 +4,7 @@ import { requests } from "./api.js";
 import { el, replace, table } from "./dom.js";
 import { candidateName, cost, isKnown, modelName, moment, percent, keyName } from "./format.js";
 
-const VERDICTS = [["", "any verdict"], ["satisfied", "satisfied"], ["unsatisfied", "not satisfied"], ["none", "no verdict"]];
+const VERDICTS = [["", "any verdict"], ["satisfied", "satisfied"], ["unsatisfied", "not satisfied"], ["none", "no verdict"], ["failed", "failed"]];
 const EXPLORATIONS = [["", "any"], ["true", "explorations"], ["false", "no explorations"]];
 
 /** `trouble` gets errors, `explain` the request to explain. */

@@ -1,4 +1,4 @@
-// Signing in: by the code of a link that `messplus ui` printed, or by an administrator's key.
+// Signing in: by the code of a link that `messplus status --ui` printed, or by an administrator's key.
 
 import { redeem, signInByKey } from "./api.js";
 import { el, replace } from "./dom.js";
@@ -39,7 +39,7 @@ export function showSignIn(content, message, done) {
       el("h2", { id: "sign-in-title" }, "Sign in"),
       message ? el("p", { class: "note" }, message) : null,
       el("p", {}, "On the machine of the proxy, run this and open the link that it prints:"),
-      el("pre", { tabindex: "0", role: "group", "aria-label": "Command" }, el("code", {}, "messplus ui")),
+      el("pre", { tabindex: "0", role: "group", "aria-label": "Command" }, el("code", {}, "messplus status --ui")),
       el("p", {}, "If you are signed in to LiteLLM's dashboard on this address, you are signed in here."),
       form,
     ),

@@ -1,17 +1,12 @@
-"""Capabilities of a deployment: by the operator, by LiteLLM's price map, or by its own answers.
-
-Three values: yes, no, and unknown. `model_info` counts first, then refusals by the endpoint, then
-the price map. The map's list of images, audio, video and files is complete for a model that it has;
-it omits much of everything else, which is then unknown.
-"""
+"""What a deployment can take: by the operator, else by LiteLLM's price map, else as assumed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import litellm
 
-from litellm_messplus.routing.held import Answer
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
@@ -19,36 +14,85 @@ from litellm_messplus.serving.deployments.deployment import (
     deployment_id,
     model_info,
 )
-from litellm_messplus.serving.deployments.prices import model_and_provider
+from litellm_messplus.serving.deployments.prices import map_entry
 from litellm_messplus.serving.litellm_seam import router_model_info
 from litellm_messplus.serving.surfaces.parameters import Values
-from litellm_messplus.serving.surfaces.requirements import MODALITIES, Capability
+from litellm_messplus.serving.surfaces.requirements import Capability
 
-KEYS = {
-    Capability.IMAGE: ("supports_vision", "supports_image_input"),
-    Capability.AUDIO: ("supports_audio_input",),
-    Capability.VIDEO: ("supports_video_input",),
-    Capability.FILE: ("supports_pdf_input",),
-    Capability.TOOLS: ("supports_function_calling",),
-    Capability.PARALLEL_TOOLS: ("supports_parallel_function_calling",),
-    Capability.JSON_SCHEMA: ("supports_response_schema",),
-    Capability.REASONING: ("supports_reasoning",),
+
+class Answer(IntEnum):
+    """The answer to whether a candidate can take a request; a larger one is preferred."""
+
+    NO = 0
+    UNKNOWN = 1
+    YES = 2
+
+
+def all_of(answers: Iterable[Answer]) -> Answer:
+    """Return the answer to a request that needs all of these; YES if it needs nothing."""
+    return min(answers, default=Answer.YES)
+
+
+def passing(answers: Mapping[str, Answer]) -> frozenset[str] | None:
+    """Return the names with the best answer; None if there is nothing to gate.
+
+    That is the case if all answers are equal, and in particular if all are NO: then no candidate
+    is known to be right, and the request goes where it would have gone anyway.
+    """
+    best = max(answers.values(), default=Answer.NO)
+    if best is Answer.NO:
+        return None
+    found = frozenset(name for name, answer in answers.items() if answer is best)
+    return None if len(found) == len(answers) else found
+
+
+ROOM = 1.1
+"""Factor on the counted tokens: each model has its own tokenizer."""
+
+
+def fits(tokens: float, answer_tokens: float, window: int | None) -> Answer:
+    """Return whether a prompt and its answer fit into a window; UNKNOWN if only the prompt is sure
+    to fit. A window that is not stated (None) takes everything."""
+    if window is None:
+        return Answer.YES
+    if tokens > window:
+        return Answer.NO
+    return Answer.YES if ROOM * tokens + answer_tokens <= window else Answer.UNKNOWN
+
+
+class Need(NamedTuple):
+    """LiteLLM's ``keys`` of what a request may need, in `model_info` and in its price map, of which
+    operators write the first; and the answer where neither states any."""
+
+    keys: tuple[str, ...]
+    unstated: Answer
+
+
+NEEDS: Mapping[Capability, Need] = {
+    Capability.IMAGE: Need(("supports_vision", "supports_image_input"), Answer.UNKNOWN),
+    Capability.AUDIO: Need(("supports_audio_input",), Answer.UNKNOWN),
+    Capability.VIDEO: Need(("supports_video_input",), Answer.UNKNOWN),
+    Capability.FILE: Need(("supports_pdf_input",), Answer.UNKNOWN),
+    Capability.TOOLS: Need(("supports_function_calling",), Answer.YES),
+    Capability.PARALLEL_TOOLS: Need(("supports_parallel_function_calling",), Answer.YES),
+    Capability.JSON_SCHEMA: Need(("supports_response_schema",), Answer.YES),
+    Capability.REASONING: Need(("supports_reasoning",), Answer.YES),
 }
-"""LiteLLM's keys, in `model_info` and in its price map; operators write the first."""
+MODALITIES = {each for each, need in NEEDS.items() if need.unstated is Answer.UNKNOWN}
+"""Inputs that a model takes only by design: one not made for images sees none. The price map lists
+them completely for a model that it has; it omits much of everything else."""
 REMEMBERED = 4096
-"""Newest deployments whose capabilities are kept: reading one takes 0.2 ms."""
+"""Newest deployments of which it is kept: reading one takes 0.2 ms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """The capabilities of a deployment as known before any call. ``own`` is from `model_info`,
-    ``mapped`` from the price map; a capability in neither is unknown. ``window`` is the most tokens
-    of a prompt, None if unknown; ``takes_answer_format`` is False if LiteLLM would refuse
-    `response_format`, or drop the deployment for it. ``arm`` holds the parameters that make it an
-    arm of its model."""
+class Known:
+    """Knowledge of a deployment before any call: its ``answers`` to all needs, and ``window``, the
+    most tokens of a prompt, None if unknown. ``takes_answer_format`` is False if LiteLLM would
+    refuse `response_format`, or drop the deployment for it. ``arm`` holds the parameters that make
+    it an arm of its model."""
 
-    own: Mapping[Capability, Answer]
-    mapped: Mapping[Capability, Answer]
+    answers: Mapping[Capability, Answer]
     window: int | None
     region: str | None
     takes_answer_format: bool
@@ -56,24 +100,19 @@ class Stated:
 
 
 class Capabilities:
-    """The capabilities of the deployments that LiteLLM's router shows; a replaced one is read
-    again."""
+    """Knowledge of the deployments that LiteLLM's router shows; a replaced one is read again."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
-        self._stated: Bounded[str, tuple[Deployment, Stated]] = Bounded(remembered)
+        self._known: Bounded[str, tuple[Deployment, Known]] = Bounded(remembered)
 
-    def known(self, identity: str) -> tuple[Deployment, Stated] | None:
-        """Return the deployment of that id and its stated capabilities, if it was seen."""
-        return self._stated.get(identity)
-
-    def of(self, deployment: Deployment, router: Any) -> Stated:
-        """Return the stated capabilities of a deployment; ``router`` is LiteLLM's."""
+    def of(self, deployment: Deployment, router: Any) -> Known:
+        """Return what is known of a deployment; ``router`` is LiteLLM's."""
         identity = deployment_id(deployment)
-        known = self._stated.get(identity)
+        known = self._known.get(identity)
         if known is not None and known[0] is deployment:
             return known[1]
-        found = read_stated(deployment, router)
-        self._stated[identity] = deployment, found
+        found = read_known(deployment, router)
+        self._known[identity] = deployment, found
         return found
 
 
@@ -81,16 +120,16 @@ def warm_up(model_list: Sequence[Deployment]) -> None:
     """Read deployments once before the first request: LiteLLM loads much of a provider on first
     use."""
     for deployment in model_list:
-        read_stated(deployment, None)
+        read_known(deployment, None)
 
 
-def read_stated(deployment: Deployment, router: Any) -> Stated:
-    """Read a deployment's capabilities from the configuration and the price map."""
-    params = deployment["litellm_params"]
-    region = params.get("region_name")
-    return Stated(
-        _named(model_info(deployment)),
-        _mapped(_map_entry(deployment)),
+def read_known(deployment: Deployment, router: Any) -> Known:
+    """Read what is known of a deployment from the configuration and the price map."""
+    region, entry = deployment["litellm_params"].get("region_name"), map_entry(deployment)
+    # LiteLLM's router adds an entry without a mode or provider for every model that it serves.
+    listed = entry if entry.get("mode") and entry.get("litellm_provider") else {}
+    return Known(
+        {each: _answer(each, model_info(deployment), listed) for each in NEEDS},
         _window(deployment, router),
         None if region is None else str(region),
         _takes_answer_format(deployment),
@@ -98,36 +137,13 @@ def read_stated(deployment: Deployment, router: Any) -> Stated:
     )
 
 
-def _named(source: Mapping[str, Any]) -> dict[Capability, Answer]:
-    """Return the capabilities that LiteLLM's keys state explicitly."""
-    return {
-        capability: Answer.YES if value else Answer.NO
-        for capability, keys in KEYS.items()
-        for value in [next((source[key] for key in keys if source.get(key) is not None), None)]
-        if value is not None
-    }
-
-
-def _mapped(entry: Mapping[str, Any]) -> dict[Capability, Answer]:
-    if not entry:
-        return {}
-    return dict.fromkeys(MODALITIES, Answer.NO) | _named(entry)
-
-
-def _map_entry(deployment: Deployment) -> Mapping[str, Any]:
-    """Return the price map's own entry of the model; empty if it has none.
-
-    LiteLLM's router adds an entry without a mode or provider for every model that it serves.
-    """
-    params = deployment["litellm_params"]
-    base = model_info(deployment).get("base_model") or params.get("base_model")
-    try:
-        model, provider = model_and_provider(deployment)
-        found = litellm.get_model_info(model=base or model, custom_llm_provider=provider)
-        entry = litellm.model_cost.get(found["key"]) or {}
-    except Exception:  # a bare Exception for an unknown model
-        return {}
-    return entry if entry.get("mode") and entry.get("litellm_provider") else {}
+def _answer(capability: Capability, own: Mapping[str, Any], listed: Mapping[str, Any]) -> Answer:
+    keys, unstated = NEEDS[capability]
+    for source in (own, listed):
+        for key in keys:
+            if source.get(key) is not None:
+                return Answer.YES if source[key] else Answer.NO
+    return Answer.NO if listed and capability in MODALITIES else unstated
 
 
 def _window(deployment: Deployment, router: Any) -> int | None:
@@ -151,52 +167,3 @@ def _takes_answer_format(deployment: Deployment) -> bool:
     except Exception:  # a bare Exception for an unknown model
         return True
     return supported is None or "response_format" in supported
-
-
-# Refusals by endpoints: learned from their answers, and kept for an hour.
-#
-# A refusal (400 or 422) does not name its cause, so it counts against every capability that the
-# request needs and no configuration states. A success with a capability resets its count.
-
-REFUSALS = 3
-"""Refusals in a row after which a deployment is assumed to lack a capability."""
-REFUSING_SECONDS = 3600.0
-"""Seconds of that assumption; then the deployment is tried again."""
-WATCHED = 4096
-"""Newest pairs of deployment and capability that are counted."""
-
-
-@dataclass(slots=True)
-class _Refusing:
-    count: int = 0
-    until: float = 0.0
-
-
-class Refusals:
-    """The refusals that one worker saw; ``now`` is in seconds of a monotonic clock."""
-
-    def __init__(self, watched: int = WATCHED) -> None:
-        self._refusing: Bounded[tuple[str, Capability], _Refusing] = Bounded(watched)
-
-    def refused(
-        self, identity: str, capabilities: Iterable[Capability], now: float
-    ) -> list[Capability]:
-        """Count a refusal against each; returns the capabilities that reach `REFUSALS` by it."""
-        learned = []
-        for capability in capabilities:
-            found = self._refusing.newest((identity, capability), _Refusing)
-            found.count += 1
-            if found.count >= REFUSALS and found.until <= now:
-                found.until, found.count = now + REFUSING_SECONDS, 0
-                learned.append(capability)
-        return learned
-
-    def succeeded(self, identity: str, capabilities: Iterable[Capability]) -> None:
-        """Reset the counts of these capabilities: the deployment can take them."""
-        for capability in capabilities:
-            self._refusing.pop((identity, capability), None)
-
-    def denies(self, identity: str, capability: Capability, now: float) -> bool:
-        """Return whether the deployment is assumed to lack the capability."""
-        found = self._refusing.get((identity, capability))
-        return found is not None and found.until > now

@@ -1,16 +1,19 @@
-"""One of LiteLLM's deployments, from `model_list` or its router: its candidate, order and zoo."""
+"""One of LiteLLM's deployments, from `model_list` or its router: its candidate, order and zoo; and
+which of them are tried next, and which passed over."""
 
-from collections.abc import Collection, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import litellm
 
-from litellm_messplus.runtime.errors import ConfigurationError
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.errors import REFUSALS, ConfigurationError
+from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.serving.surfaces.parameters import Values, arm_name, read_parameters
-from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.switching.modes import group_value
 
@@ -128,71 +131,40 @@ def _group(deployments: Sequence[Deployment]) -> Group:
     return Group(members, candidates, all(map(is_a_teams, deployments)))
 
 
-# A decision in the form of LiteLLM's router: copies of the deployments with an `order`.
+# A decision in the form of LiteLLM's router: the deployments to try next, and no others.
 #
-# The deployments are ranked, not narrowed: the filters that LiteLLM runs after ours (tags, context
-# window) still apply, and replicas of the best candidate stay load-balanced.
-
-RANKS = 10_000
-"""Upper bound on a zoo's candidates: the user's own `order` counts first, our rank within it."""
+# A filter can only remove candidates (LiteLLM's contract, and all that its router of 1.110 reads).
+# LiteLLM balances among those that are left, and asks again at every further attempt.
 
 
-def ranked(
+def to_try(
     deployments: Sequence[Deployment],
     ranking: Sequence[str],
-    tried: Collection[str],
+    failed: Collection[str] = (),
     barred: Collection[str] = (),
-) -> list[dict[str, Any]]:
-    """Copy all deployments, best first by `order`; those ``tried`` before come last, and behind
-    them those that are ``barred``, whatever the user's own `order`.
+    order: int | None = None,
+) -> list[Deployment]:
+    """Return the deployments to try next: the replicas of the best candidate that have not
+    ``failed`` this request and are not ``barred``, within the first of the user's own orders that
+    has one. ``failed`` and ``barred`` hold deployment ids.
 
-    ``tried`` and ``barred`` hold deployment ids. Candidates outside the ranking stay behind the
-    ranked ones.
+    Once all that can take the request have failed it, they are tried again; barred ones only if
+    all are barred. Candidates outside the ranking follow the ranked ones, as LiteLLM balances them.
+    With the ``order`` that LiteLLM falls back to, none is returned if all of that order are barred:
+    it goes on with its next fallback.
     """
     members = group(deployments).members
-    last = len(ranking) + 1
-    orders = [each.order for each in members] if barred else [0]
-    behind = max(orders) - min(orders) + 1 if barred else 0
-    found = []
-    for deployment, identity, candidate, order, _ in members:
-        own = order + behind if identity in barred else order
-        rank = ranking.index(candidate) + 1 if candidate in ranking else last
-        order = own * 2 * RANKS + (RANKS if identity in tried else 0) + rank
-        params = {**deployment["litellm_params"], "order": order}
-        found.append({**deployment, "litellm_params": params})
-    return found
-
-
-def led_by(ranked: Sequence[Deployment], identity: str) -> list[Deployment]:
-    """Put the deployment with that id first, whatever the user's own order: only it has the state
-    or the cache."""
-    first = min(map(user_order, ranked), default=0) - 1
-    return [
-        _with_order(deployment, first) if deployment_id(deployment) == identity else deployment
-        for deployment in ranked
-    ]
-
-
-def best_of_order(
-    deployments: Sequence[Deployment],
-    ranking: Sequence[str],
-    order: int,
-    barred: Collection[str] = (),
-) -> Sequence[Deployment]:
-    """Return the best candidate within one of the user's own orders, to which LiteLLM falls back.
-
-    If all of that order are ``barred``, the others get that order: a failure elsewhere must not
-    send a request to a deployment that cannot take it.
-    """
-    able = [deployment for deployment in deployments if deployment_id(deployment) not in barred]
-    allowed = [deployment for deployment in able if user_order(deployment) == order]
-    if barred and not allowed:
-        return [_with_order(deployment, order) for deployment in able]
+    able = [each for each in members if each.identity not in barred] or members
+    if order is not None:
+        able = [each for each in able if each.order == order]
+    left = [each for each in able if each.identity not in failed] or able
+    first = min((each.order for each in left), default=0)
+    left = [each for each in left if each.order == first]
     for candidate in ranking:
-        own = [deployment for deployment in allowed if candidate_of(deployment) == candidate]
-        if own:
-            return own
-    return allowed or list(deployments)
+        replicas = [each.deployment for each in left if each.candidate == candidate]
+        if replicas:
+            return replicas
+    return [each.deployment for each in left]
 
 
 # Our own calls, of an exploration or a judge, are for one candidate.
@@ -222,20 +194,15 @@ def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[
     return found or deployments
 
 
-def first(deployments: Sequence[Deployment]) -> Deployment:
-    """Return the deployment that LiteLLM tries first, by `order`, if its own filters keep it."""
-    return min(deployments, key=user_order)
+UNORDERED = sys.maxsize
+"""The order of a deployment without one: LiteLLM tries it after all that have one."""
 
 
 def user_order(deployment: Deployment) -> int:
-    """Return the deployment's `order` in the user's configuration, 0 if it has none."""
+    """Return the deployment's `order` in the user's configuration."""
     order = (deployment.get("litellm_params") or {}).get("order")
     order = model_info(deployment).get("order") if order is None else order
-    return 0 if order is None else int(order)
-
-
-def _with_order(deployment: Deployment, order: int) -> dict[str, Any]:
-    return {**deployment, "litellm_params": {**deployment["litellm_params"], "order": order}}
+    return UNORDERED if order is None else int(order)
 
 
 Groups = Mapping[str, Sequence[str]]
@@ -253,18 +220,11 @@ def is_a_teams(deployment: Deployment) -> bool:
     return model_info(deployment).get("team_id") is not None
 
 
-def members(
-    zoo: str, settings: ZooSettings, model_list: Sequence[Deployment], groups: Groups
-) -> list[Deployment]:
-    """Find the deployments of a zoo. As in LiteLLM, a `model_name` takes precedence over a routing
-    group of that name."""
+def members(zoo: str, model_list: Sequence[Deployment], groups: Groups) -> list[Deployment]:
+    """Find the deployments of a zoo, which are no team's alone. As in LiteLLM, a `model_name` takes
+    precedence over a routing group of that name."""
     names = member_groups(zoo, model_list, groups) or (zoo,)
-    common = [each for each in model_list if not is_a_teams(each)]
-    found = [each for each in common if each.get("model_name") in names]
-    if settings.teams is TeamModels.INCLUDE:
-        teams = filter(is_a_teams, model_list)
-        found += [e for e in teams if model_info(e).get("team_public_model_name") == zoo]
-    return found
+    return [e for e in model_list if e.get("model_name") in names and not is_a_teams(e)]
 
 
 def member_groups(zoo: str, model_list: Sequence[Deployment], groups: Groups) -> tuple[str, ...]:
@@ -293,3 +253,53 @@ def refuse_wildcard(zoo: str) -> None:
             "a `model_name`, or the `group_name` of one of `router_settings.routing_groups`, whose "
             "models can take each other's requests",
         )
+
+
+# Deployments that fail every request, and are passed over for a minute.
+#
+# LiteLLM cools a deployment down for most errors, and tries another within the request. For the
+# status of a bad request it does neither, though it may tell of an account without credit: each
+# request would get the error for as long as that lasts.
+
+LASTING = REFUSALS | {401, 402, 403, 404}
+"""The HTTP statuses that LiteLLM does not try again within a request, or not cool down."""
+MOST_FAILURES = 3
+"""Requests in a row that a deployment may fail until it is passed over."""
+PASSED_OVER_SECONDS = 60.0
+"""Seconds until a request tries it again."""
+
+
+class Failing:
+    """The deployments that have failed their last requests, as this worker has seen it."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, seconds: float = PASSED_OVER_SECONDS
+    ) -> None:
+        self._clock, self._seconds = clock, seconds
+        self._failures: Bounded[str, tuple[int, float]] = Bounded(4096)
+        """How many in a row, and until when it is passed over, by LiteLLM's id."""
+
+    def failed(self, identity: str | None, failure: Failure | None, error: BaseException) -> None:
+        """Note a request that got an error from a deployment."""
+        is_lasting = getattr(error, "status_code", None) in LASTING
+        if identity is not None and failure is Failure.UPSTREAM and is_lasting:
+            count, _ = self._failures.get(identity, (0, 0.0))
+            is_over = count + 1 >= MOST_FAILURES
+            self._failures[identity] = count + 1, self._clock() + self._seconds * is_over
+
+    def answered(self, identity: str | None) -> None:
+        """Note an answer of a deployment."""
+        self._failures.pop(identity or "", None)
+
+    def without(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
+        """Leave out the deployments that are passed over now, unless that leaves none."""
+        now = self._clock()
+        over = {name for name, (_, until) in self._failures.items() if until > now}
+        return [each for each in deployments if deployment_id(each) not in over] or deployments
+
+    def tried(self, identities: Collection[str]) -> None:
+        """Note which deployments a request tries: the others wait for what becomes of it."""
+        for identity in self._failures.keys() & identities:
+            count, _ = self._failures[identity]
+            if count >= MOST_FAILURES:
+                self._failures[identity] = count, self._clock() + self._seconds

@@ -1,67 +1,52 @@
-"""Gates: which healthy deployments can take a request, checked before the candidates are ranked.
+"""Gates: which healthy deployments can take a request, checked before the choice.
 
-Images, tools and the like are checked against a deployment's stated capabilities and its past
-refusals; its region and its context window are compared; where LiteLLM filters by tags, its own
-filter decides. If the check itself fails, the failure is counted, and the largest healthy candidate
-serves, as it can take the most.
+Images, tools and the like are looked up in one table of needs; its region and its context window
+are compared; where LiteLLM filters by tags, its own filter decides. If the check itself fails, the
+failure is counted, and the largest healthy candidate serves, as it can take the most.
 """
 
 import asyncio
 import json
 import marshal
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import litellm
 
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
-from litellm_messplus.routing.held import FAILED, Answer, all_of, fits, passing
-from litellm_messplus.runtime.counters import Counters, logger
+from litellm_messplus.routing.held import FAILED
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.deployments.capabilities import (
-    KEYS,
-    REFUSALS,
+    MODALITIES,
+    Answer,
     Capabilities,
-    Refusals,
-    Stated,
+    Known,
+    all_of,
+    fits,
+    passing,
 )
 from litellm_messplus.serving.deployments.deployment import (
-    GROUPS,
     Deployment,
-    Group,
     candidate_of,
     deployment_id,
-    group,
-    place_of,
 )
 from litellm_messplus.serving.litellm_seam import (
     checks_before_calls,
     counted_tokens,
-    filters_by_tags,
     kept_by_tags,
     may_filter_by_tags,
-    name_tags,
     running_router,
 )
-from litellm_messplus.serving.surfaces.parameters import contradicted, contradicting
+from litellm_messplus.serving.surfaces.parameters import contradicted
 from litellm_messplus.serving.surfaces.request import IncomingRequest
-from litellm_messplus.serving.surfaces.requirements import (
-    MODALITIES,
-    Capability,
-    Requirements,
-    read_requirements,
-)
+from litellm_messplus.serving.surfaces.requirements import Requirements, read_requirements
 from litellm_messplus.settings.zoo import Zoo
 
 TOKENS_A_TURN = 64
 """Most tokens of a message in addition to its words: role, name, ids of tool calls."""
 TOKENS_ATTACHED = 1600
 """Most tokens of an image at the public providers; unknown for sound and files."""
-REFUSED = frozenset({400, 422})
-"""HTTP statuses of endpoints for requests that they cannot take."""
-OF_ITS_OWN = (litellm.ContextWindowExceededError, litellm.ContentPolicyViolationError)
-"""Refusals that state their own cause, so no capability is to blame."""
 
 
 @dataclass(slots=True)
@@ -76,7 +61,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The outcome of the gates. ``barred`` are the ids of the deployments that are ranked last,
+    """The outcome of the gates. ``barred`` are the ids of the deployments that are not tried,
     ``eligible`` the candidates that have another one, None if all have; ``why`` names the needs
     that decided."""
 
@@ -84,22 +69,9 @@ class Admission:
     eligible: frozenset[str] | None = None
     why: tuple[str, ...] = ()
 
-    def without(
-        self, left_out: frozenset[str], why: tuple[str, ...], deployments: Sequence[Deployment]
-    ) -> "Admission":
-        """Leave out the deployments of these candidates too, for these reasons."""
-        barred = self.barred | of_candidates(deployments, left_out)
-        eligible = group(deployments).candidates if self.eligible is None else self.eligible
-        return Admission(barred, eligible - left_out, (*self.why, *why))
 
-
-def of_candidates(deployments: Sequence[Deployment], candidates: Collection[str]) -> frozenset[str]:
-    """Return the ids of the deployments of these candidates."""
-    return frozenset(
-        each.identity for each in group(deployments).members if each.candidate in candidates
-    )
-
-
+OF_LITELLM = ("context", "region", "response_format")
+"""The needs that LiteLLM checks too, before a call, if it is told to."""
 OPEN = Admission()
 """Admission of every deployment."""
 
@@ -115,8 +87,6 @@ class Gates:
 
     def __post_init__(self) -> None:
         self._capabilities = Capabilities()
-        self._refusals = Refusals()
-        self._narrow: dict[Group, Narrow] = {}
 
     def needs(self, request: IncomingRequest) -> Needs:
         """Read the needs of a request."""
@@ -131,12 +101,15 @@ class Gates:
         tried: Collection[str] = (),
     ) -> Admission:
         """Check every healthy deployment of a group; a zoo without gates has no ``needs``, and all
-        of its deployments pass. ``tried`` are the ids of those that have failed this request."""
-        if needs is None or len(deployments) < 2:
+        of its deployments pass that LiteLLM will keep. ``tried`` are the ids of those that have
+        failed this request."""
+        if len(deployments) < 2:
             return OPEN
         try:
-            if self._takes_all(request, needs, deployments):
-                return OPEN
+            if needs is None:
+                barred = await self.removed(request, deployments)
+                kept = frozenset(map(deployment_id, deployments)) - barred
+                return Admission(barred, _eligible(deployments, kept)) if barred else OPEN
             return await self._admit(request, needs, deployments)
         except Exception:
             self.counters.failure(
@@ -144,65 +117,41 @@ class Gates:
             )
             return _largest_alone(zoo, deployments, tried)
 
-    def failed(self, identity: object, error: object, needs: Needs | None) -> None:
-        """Learn from a call to the deployment of that id that ended without an answer."""
-        known = self._capabilities.known(str(identity))
-        is_refusal = getattr(error, "status_code", None) in REFUSED
-        if needs is None or known is None or not is_refusal or isinstance(error, OF_ITS_OWN):
-            return
-        deployment, stated = known
-        unstated = needs.requirements.capabilities - stated.own.keys()
-        for capability in self._refusals.refused(str(identity), unstated, time.monotonic()):
-            self.counters.add("capabilities_refused")
-            logger.warning(
-                "%s refused %d requests with %s in a row, and gets none for an hour: write "
-                "`model_info: {%s: false}` where it cannot take them, `true` where it can",
-                place_of(deployment),
-                REFUSALS,
-                capability,
-                KEYS[capability][0],
-            )
-
-    def succeeded(self, identity: object, needs: Needs | None) -> None:
-        """Learn from a call that was answered."""
-        if needs is not None and needs.requirements.capabilities:
-            self._refusals.succeeded(str(identity), needs.requirements.capabilities)
+    async def removed(
+        self, request: IncomingRequest, deployments: Sequence[Deployment]
+    ) -> frozenset[str]:
+        """Return the ids of the deployments that LiteLLM's own filters would remove, which run
+        after ours, and raise if they remove all that is left to them; none if they remove all."""
+        router = self.router()
+        if router is None:
+            return frozenset()
+        filters = set(OF_LITELLM if checks_before_calls(router) else ())
+        if may_filter_by_tags(router, deployments, request.kwargs):
+            filters.add("tags")
+        if not filters:
+            return frozenset()
+        answers = await self.answers(request, self.needs(request), deployments)
+        found = frozenset(
+            identity
+            for identity, gates in answers.items()
+            if any(not answer and name in filters for name, answer in gates.items())
+        )
+        return found if len(found) < len(answers) else frozenset()
 
     async def answers(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
     ) -> dict[str, dict[str, Answer]]:
         """Return the answer of each deployment to each need of the request, by deployment id."""
         router = self.router()
-        stated = [self._capabilities.of(deployment, router) for deployment in deployments]
-        tokens = await self._tokens(request, needs, stated, router)
+        known = [self._capabilities.of(deployment, router) for deployment in deployments]
+        tokens = await self._tokens(request, needs, known, router)
         tagged = await _tagged(request, deployments, router)
         found = {}
-        for deployment, known in zip(deployments, stated, strict=True):
-            identity = deployment_id(deployment)
-            gates = dict(self._answers(identity, known, needs.requirements, tokens))
+        for deployment, each in zip(deployments, known, strict=True):
+            gates = dict(_answers(each, needs.requirements, tokens))
             gates["tags"] = Answer.YES if id(deployment) in tagged else Answer.NO
-            found[identity] = gates
+            found[deployment_id(deployment)] = gates
         return found
-
-    def _takes_all(
-        self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
-    ) -> bool:
-        """Return whether every deployment takes the request, as for most requests, which then skip
-        the check of each."""
-        if not needs.requirements.are_words_alone:
-            return False
-        router, shown = self.router(), group(deployments)
-        narrow = self._narrow.get(shown)
-        if narrow is None:
-            if len(self._narrow) >= GROUPS:
-                self._narrow.clear()
-            stated = [self._capabilities.of(each, router) for each in deployments]
-            narrow = self._narrow[shown] = _narrow(deployments, stated)
-        if narrow.is_tagged or filters_by_tags(router, request.kwargs):
-            return False
-        if not narrow.arms.isdisjoint(needs.requirements.sets):
-            return False
-        return not narrow.stated or _fit(needs, narrow.stated)
 
     async def _admit(
         self, request: IncomingRequest, needs: Needs, deployments: Sequence[Deployment]
@@ -219,43 +168,14 @@ class Gates:
         unsure = {name for each in barred for name in gates[each] if gates[each][name] < Answer.YES}
         return Admission(barred, _eligible(deployments, admitted), tuple(sorted(why or unsure)))
 
-    def _answers(
-        self, identity: str, stated: Stated, required: Requirements, tokens: float
-    ) -> Iterator[tuple[str, Answer]]:
-        """Yield the answers of one deployment, each with the name of the need."""
-        now = time.monotonic()
-        for capability in required.capabilities:
-            yield capability.value, self._can_take(identity, stated, capability, now)
-        if required.region is not None:
-            yield "region", Answer.YES if stated.region == required.region else Answer.NO
-        if required.has_answer_format and not stated.takes_answer_format:
-            yield "response_format", Answer.YES if litellm.drop_params else Answer.NO
-        yield "context", fits(tokens, required.answer_tokens, stated.window)
-        for name in contradicted(stated.arm, required.sets):
-            yield name, Answer.NO
-
-    def _can_take(
-        self, identity: str, stated: Stated, capability: Capability, now: float
-    ) -> Answer:
-        """Return what the operator states, else a refusal by the endpoint, else what the price map
-        states. An unknown modality is tried only if no deployment is known to take it, any other
-        unknown at once."""
-        own = stated.own.get(capability)
-        if own is not None:
-            return own
-        if self._refusals.denies(identity, capability, now):
-            return Answer.NO
-        otherwise = Answer.UNKNOWN if capability in MODALITIES else Answer.YES
-        return stated.mapped.get(capability, otherwise)
-
     async def _tokens(
-        self, request: IncomingRequest, needs: Needs, stated: Sequence[Stated], router: Any
+        self, request: IncomingRequest, needs: Needs, known: Sequence[Known], router: Any
     ) -> float:
         """Return the upper bound on the prompt's tokens if it fits everywhere; else count them as
         LiteLLM does, in a thread."""
         if needs.tokens is not None:
             return needs.tokens
-        if _fit(needs, stated):
+        if _fit(needs, known):
             return needs.most_tokens
         has_attachments = not MODALITIES.isdisjoint(needs.requirements.capabilities)
         if has_attachments and not checks_before_calls(router):  # counting would fetch them
@@ -271,27 +191,23 @@ class Gates:
         return needs.tokens
 
 
-class Narrow(NamedTuple):
-    """The deployments that keep requests of words alone from a group: those of the narrowest
-    context window, none if none is stated, whether any has a filter by tags of its own, and the
-    parameters by which a request may contradict an arm."""
-
-    stated: Sequence[Stated]
-    is_tagged: bool
-    arms: frozenset[str]
-
-
-def _narrow(deployments: Sequence[Deployment], stated: Sequence[Stated]) -> Narrow:
-    windows = [each for each in stated if each.window is not None]
-    narrowest = sorted(windows, key=lambda each: each.window or 0)[:1]
-    arms = frozenset[str]().union(*(contradicting(each.arm) for each in stated))
-    return Narrow(narrowest, name_tags(deployments), arms)
+def _answers(known: Known, required: Requirements, tokens: float) -> Iterator[tuple[str, Answer]]:
+    """Yield the answers of one deployment, each with the name of the need."""
+    for capability in required.capabilities:
+        yield capability.value, known.answers[capability]
+    if required.region is not None:
+        yield "region", Answer.YES if known.region == required.region else Answer.NO
+    if required.has_answer_format and not known.takes_answer_format:
+        yield "response_format", Answer.YES if litellm.drop_params else Answer.NO
+    yield "context", fits(tokens, required.answer_tokens, known.window)
+    for name in contradicted(known.arm, required.sets):
+        yield name, Answer.NO
 
 
-def _fit(needs: Needs, stated: Sequence[Stated]) -> bool:
+def _fit(needs: Needs, known: Sequence[Known]) -> bool:
     """Return whether the upper bound on the prompt's tokens fits every context window."""
     answer_tokens = needs.requirements.answer_tokens
-    return all(fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES for each in stated)
+    return all(fits(needs.most_tokens, answer_tokens, each.window) is Answer.YES for each in known)
 
 
 def _largest_alone(

@@ -1,4 +1,4 @@
-"""Candidate, price and energy source of each deployment, by LiteLLM's id."""
+"""Candidate and price of each deployment, by LiteLLM's id."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ from litellm_messplus.serving.deployments.deployment import (
     deployment_id,
     member_groups,
     members,
+    model_info,
+    place_of,
     refuse_wildcard,
     routing_groups,
 )
 from litellm_messplus.serving.deployments.prices import (
     DeploymentPrice,
-    MeasuredDeployment,
     deployment_price,
-    measured_deployment,
 )
 from litellm_messplus.serving.litellm_seam import stores_models
 from litellm_messplus.serving.surfaces.parameters import PARAMETERS, Effort, effort
@@ -43,7 +43,6 @@ class DeploymentIndex:
         self.candidates_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
         """Candidates by zoo and deployment id: a fallback may go from one zoo to another."""
         self.prices: dict[str, DeploymentPrice] = {}
-        self.measured: dict[str, MeasuredDeployment] = {}
         self.replicas: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         """Deployment ids by zoo and candidate."""
         self._remembered = remembered
@@ -82,7 +81,6 @@ class DeploymentIndex:
             oldest = next(each for each in known if each not in there)
             del known[oldest]
             self.prices.pop(oldest, None)
-            self.measured.pop(oldest, None)
 
     def candidate_prices(self, zoo: str, deployments: Iterable[Deployment]) -> dict[str, Price]:
         """Return the price of each candidate: the mean over those of its deployments that were
@@ -103,7 +101,6 @@ class DeploymentIndex:
             self.prices[identity] = deployment_price(deployment, settings)
         except ConfigurationError as error:
             logger.warning("a deployment without a price gets that of its candidate: %s", error)
-        self._measure(identity, deployment)
 
     def _part(self, zoo: str, identity: str) -> None:
         """Remove a deployment from the replicas of its candidate."""
@@ -113,28 +110,35 @@ class DeploymentIndex:
             if not self.replicas[key]:
                 del self.replicas[key]
 
-    def _measure(self, identity: str, deployment: Deployment) -> None:
-        self.measured.pop(identity, None)
-        try:
-            found = measured_deployment(deployment)
-        except ConfigurationError as error:
-            logger.warning("the energy of a deployment is not measured: %s", error)
-            return
-        if found is not None:
-            self.measured[identity] = found
-
 
 # LiteLLM's `model_list` as zoos: replicas grouped into candidates, each with a price.
 
 
 def configured_zoos(settings: MessplusSettings, config: Mapping[str, Any]) -> dict[str, Zoo]:
-    """Build the zoos of a whole proxy configuration. Raises as ``build_zoos`` does."""
-    return build_zoos(
-        settings,
-        config.get("model_list") or [],
-        routing_groups(config.get("router_settings") or {}),
-        may_wait=stores_models(config),
-    )
+    """Build the zoos of a whole proxy configuration. Raises as ``build_zoos`` does, and for a
+    deployment of a zoo that LiteLLM cannot tell from another."""
+    model_list = config.get("model_list") or []
+    groups = routing_groups(config.get("router_settings") or {})
+    zoos = build_zoos(settings, model_list, groups, may_wait=stores_models(config))
+    for deployment in (each for name in zoos for each in members(name, model_list, groups)):
+        given, info = model_info(deployment).get("id"), model_info(deployment)
+        for other in model_list:
+            if other is deployment or _identity(other) != _identity(deployment):
+                continue
+            if given is not None or model_info(other) != info:
+                raise ConfigurationError(
+                    f"{place_of(deployment)}: model_info.id",
+                    f"{given or 'none'}, as for {place_of(other)}",
+                    "an id of its own: LiteLLM takes deployments of one id for one, at one price",
+                )
+    return zoos
+
+
+def _identity(deployment: Deployment) -> object:
+    """Return what LiteLLM takes for a deployment's id, or makes one of."""
+    given = model_info(deployment).get("id")
+    made = deployment.get("model_name"), deployment["litellm_params"]
+    return made if given is None else str(given)
 
 
 def build_zoos(
@@ -167,7 +171,7 @@ def _build_zoo(
     refuse_wildcard(name)
     grouped: dict[str, list[Price]] = {}
     arms: dict[str, tuple[str, Effort]] = {}
-    for deployment in members(name, settings, model_list, groups):
+    for deployment in members(name, model_list, groups):
         price, candidate = deployment_price(deployment, settings).price, candidate_of(deployment)
         grouped.setdefault(candidate, []).append(price)
         arms[candidate] = deployment["litellm_params"]["model"], effort(arm_of(deployment))
@@ -206,11 +210,6 @@ def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool
         )
     if settings.largest is not None and settings.largest not in prices and not may_wait:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
-    for rule in () if may_wait else settings.first:
-        if unknown := [each for each in rule.candidates if each not in prices]:
-            raise ConfigurationError(f"{key}.first", unknown[0], " or ".join(prices))
-        if not prices.keys() - set(rule.candidates):
-            raise ConfigurationError(f"{key}.first", rule.words, "fewer candidates than all")
     _check_before(key, settings, befores(zoo), may_wait)
     if not zoo.has_anchor and len(set(prices.values())) == 1:
         raise ConfigurationError(

@@ -29,7 +29,6 @@ from litellm_messplus.serving.deployments.deployment import (
 )
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.litellm_seam import deployments_of, routing_groups_of, running_router
-from litellm_messplus.settings.serving import TeamModels
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.state.catalog import Catalog, plain_price
 from litellm_messplus.store import log
@@ -148,7 +147,7 @@ class LiveZoos:
         if not deployments:
             return False
         shown = group(deployments)
-        if shown.is_a_teams and zoo.settings.teams is TeamModels.PASS:
+        if shown.is_a_teams:
             self.counters.add("team_requests")
             return True
         if zoo.is_waiting:
@@ -184,7 +183,7 @@ class LiveZoos:
         self._seen, self._groups = list(found), groups
         self._noticed.clear()
         for name, engine in self.engines.items():
-            own = members(name, engine.zoo.settings, self._seen, groups)
+            own = members(name, self._seen, groups)
             self.index.see(name, own, engine.zoo.settings)
             self.index.gone(name, {deployment_id(each) for each in own})
             self._take(engine, self.index.candidate_prices(name, own), set(map(candidate_of, own)))

@@ -20,12 +20,11 @@ from litellm_messplus.settings.zoo import Zoo
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The candidate that answered, None outside the zoo, and LiteLLM's id of the deployment.
-    ``price_factor`` multiplies its price if we compute the cost from tokens."""
+    """The candidate that answered, None outside the zoo, and LiteLLM's id of the
+    deployment."""
 
     candidate: str | None
     deployment: str | None
-    price_factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,14 @@ class ReportedCall:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """The usage and cost of a call; ``cost`` in the zoo's unit, None (not zero) if unknown."""
+    """The usage and cost of a call, and what ``largest``, the request's baseline, charges for the
+    same tokens: as many of them cached, and written to the cache, as in this call. In the zoo's
+    unit, None (not zero) if unknown."""
 
     usage: Usage | None
     cost: float | None
     source: CostSource
+    largest: float | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -74,7 +76,10 @@ class Meter:
             usage = self._reported(served, reading, usage)
         usage = usage or counted_usage(record.prompt_characters, reading.answer)
         cost, source = self._cost(record, served, usage, dollars, reading.seconds)
-        return Metered(usage, cost, source)
+        price = self.zoos[record.zoo].prices.get(record.largest)
+        # Not by the second: how long it would have taken, only the estimate tells.
+        largest = price.of_usage(usage) if usage and price and not price.second else None
+        return Metered(usage, cost, source, largest)
 
     def _reported(self, served: Served, reading: ReportedCall, usage: Usage | None) -> Usage | None:
         """Return the usage, marked as LiteLLM's own count if the endpoint of a stream reports
@@ -112,8 +117,7 @@ class Meter:
         if dollars is not None and known.per_dollar is not None:
             return dollars * known.per_dollar + known.price.request, _source(usage)
         if usage is not None:
-            cost = known.price.of_usage(usage, seconds or 0.0)
-            return cost * served.price_factor, _source(usage)
+            return known.price.of_usage(usage, seconds or 0.0), _source(usage)
         estimated = record.estimated_cost.get(served.candidate or "")
         if estimated is not None:
             return estimated, CostSource.ESTIMATED

@@ -1,28 +1,16 @@
 """The price of a deployment in its zoo's unit: LiteLLM's dollars, or energy and its sensors."""
 
-from collections.abc import Container, Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import litellm
 
-from litellm_messplus.costs.price import (
-    ABOVE_200K,
-    CACHED,
-    CACHED_FROM,
-    HOUR,
-    PROMPT,
-    WRITTEN,
-    CostUnit,
-    Price,
-    number,
-    price_of_rates,
-    states_a_price,
-)
-from litellm_messplus.energy.meter import NotMeasuredError
+from litellm_messplus.costs.price import CostUnit, Price, Tier
 from litellm_messplus.energy.profile import EnergyProfile, load_profile
-from litellm_messplus.energy.zeus import host_and_port, require_zeusd_client
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
@@ -32,21 +20,27 @@ from litellm_messplus.serving.deployments.deployment import (
     upstream_model,
 )
 from litellm_messplus.serving.litellm_seam import OWN_RATES
+from litellm_messplus.settings.load import FORMER
 from litellm_messplus.settings.schema import ZooSettings
 
-# LiteLLM's charge for a call to a deployment, in USD, as far as it is known in advance.
+# LiteLLM's charge for a call to a deployment, in USD: what it answers when it is asked.
 
-INHERITED = (
-    *(CACHED, ABOVE_200K.format(CACHED)),
-    *(WRITTEN, ABOVE_200K.format(WRITTEN), HOUR),
+STATED = (
+    *("input_cost_per_token", "output_cost_per_token", "tiered_pricing"),
+    *("cost_per_second", "input_cost_per_second", "output_cost_per_second"),
 )
-"""Rates that LiteLLM adds from the price map to a price of the operator's own."""
-INCLUSIVE = frozenset({"xai"})
-"""Providers whose price tiers begin at their limit; those of others begin above it."""
+"""LiteLLM's keys of which any one makes a price; that of a cached token alone does not."""
+CACHED_FROM = "prompt_cache_min_tokens"
+SHORT, LONG = 2**10, 2**19
+"""Tokens of a prompt that is asked for: below and above the limits of all tiers. A cost divided by
+a power of two is the price of a token to the digit."""
+
+NUMBERS = count()
+"""Numbers of what was asked: LiteLLM remembers what a name costs."""
 
 
 def stated_dollars(deployment: Deployment) -> Price | None:
-    """Read the price that the operator's configuration states; None if it states none.
+    """Ask for the price that the operator's configuration states; None if it states none.
 
     As in LiteLLM, `litellm_params` takes precedence over `model_info`, and any stated price hides
     the whole price map but its prices of cached and written tokens. LiteLLM has no price per chat
@@ -55,37 +49,101 @@ def stated_dollars(deployment: Deployment) -> Price | None:
     Raises TypeError or ValueError for a value that is not a number.
     """
     rates = {
-        name: value
+        name: value if isinstance(value, list | dict) else number(value)
         for source in (model_info(deployment), deployment["litellm_params"])
         for name, value in source.items()
         if name in OWN_RATES and value is not None
     }
     request = own_info(deployment).get("cost_per_request")
-    if states_a_price(rates):
-        public = _public_rates(deployment)
-        inherited = INHERITED if rates.get(PROMPT) is not None else ()
-        for name in inherited:
-            rates.setdefault(name, public.get(name))
-        rates[CACHED_FROM] = model_info(deployment).get(CACHED_FROM, public.get(CACHED_FROM))
-        price = price_of_rates(rates, is_inclusive=_provider(deployment) in INCLUSIVE)
+    if _states_a_price(rates):
+        price = _own_dollars(deployment, rates)
+    elif request is not None:
+        price = public_dollars(deployment) or Price()
     else:
-        price = None if request is None else public_dollars(deployment) or Price()
-    return (
-        replace(price, request=0.0 if request is None else number(request))
-        if price is not None
-        else None
-    )
+        return None
+    return replace(price, request=0.0 if request is None else number(request))
+
+
+def _own_dollars(deployment: Deployment, rates: Mapping[str, Any]) -> Price:
+    """Ask for the price of rates of the operator's own, under a name that is LiteLLM's for so
+    long."""
+    public = map_entry(deployment)
+    if "input_cost_per_token" in rates:
+        inherited = {name: rate for name, rate in public.items() if name.startswith("cache_")}
+        rates = {**inherited, **rates}
+    try:
+        _, provider = model_and_provider(deployment)
+    except Exception:  # a bare Exception for an unknown one
+        provider = "openai"
+    name = f"messplus-{next(NUMBERS)}"
+    litellm.model_cost[name] = {**rates, "litellm_provider": provider, "mode": "chat"}
+    try:
+        price = _answered(name, provider)
+    finally:
+        del litellm.model_cost[name]
+    known = (model_info(deployment).get(CACHED_FROM), public.get(CACHED_FROM))
+    return replace(price, cached_from=next((number(one) for one in known if one is not None), 0.0))
 
 
 def public_dollars(deployment: Deployment) -> Price | None:
-    """Read the price from LiteLLM's price map, which lists the public providers' models."""
-    return price_of_rates(
-        _public_rates(deployment), is_inclusive=_provider(deployment) in INCLUSIVE
-    )
+    """Ask for the price of LiteLLM's price map, which lists the public providers' models."""
+    entry = map_entry(deployment)
+    if not _states_a_price(entry):
+        return None
+    model, provider = model_and_provider(deployment)
+    price = _answered(model, provider, deployment["litellm_params"].get("service_tier"))
+    return replace(price, cached_from=float(entry.get(CACHED_FROM) or 0.0))
+
+
+def _answered(model: str, provider: str, service_tier: str | None = None) -> Price:
+    """Ask LiteLLM what calls cost: short and long ones, cached and written ones."""
+
+    def ask(tokens: int, answer: int = 0, seconds: float = 0.0, **part: int) -> tuple[float, float]:
+        usage = litellm.Usage(
+            prompt_tokens=tokens,
+            completion_tokens=answer,
+            total_tokens=tokens + answer,
+            prompt_tokens_details=part or None,
+        )
+        prompt, completion = litellm.cost_per_token(
+            model=model,
+            custom_llm_provider=provider,
+            usage_object=usage,
+            prompt_tokens=tokens,
+            completion_tokens=answer,
+            response_time_ms=1000.0 * seconds,
+            service_tier=service_tier,
+        )
+        return float(prompt), float(completion)
+
+    def rates(tokens: int) -> Price:
+        prompt, completion = (cost / tokens for cost in ask(tokens, tokens))
+        cached, _ = ask(tokens, cached_tokens=tokens)
+        written, _ = ask(tokens, cache_creation_tokens=tokens)
+        return Price(
+            prompt,
+            completion,
+            cached_discount=prompt - cached / tokens,
+            written_surcharge=written / tokens - prompt,
+        )
+
+    short = rates(SHORT)
+    if not short.prompt and not short.completion:
+        return Price(second=sum(ask(0, seconds=1.0)))
+    long = rates(LONG)
+    if long == short:
+        return short
+    low, high = SHORT, LONG
+    while high - low > 1:
+        tokens = (low + high) // 2
+        is_short = math.isclose(sum(ask(tokens, tokens)), short.of(tokens, tokens), rel_tol=1e-9)
+        low, high = (tokens, high) if is_short else (low, tokens)
+    return replace(short, tiers=(Tier(low, long),))
 
 
 def known_dollars(deployment: Deployment) -> Price | None:
-    """Read the operator's stated price, else that of the price map; None if neither is a price."""
+    """Return the operator's stated price, else that of the price map; None if neither is a
+    price."""
     try:
         return stated_dollars(deployment) or public_dollars(deployment)
     except (TypeError, ValueError):
@@ -94,36 +152,27 @@ def known_dollars(deployment: Deployment) -> Price | None:
 
 def is_free(identity: str) -> bool:
     """Tell whether the operator has stated a price of zero for LiteLLM's deployment of that id."""
-    price = price_of_rates(litellm.model_cost.get(identity) or {})
-    return price is not None and replace(price, cached_from=0.0) == Price()
+    entry = litellm.model_cost.get(identity) or {}
+    return _states_a_price(entry) and not any(entry.get(name) for name in OWN_RATES)
 
 
-def _public_rates(deployment: Deployment) -> Mapping[str, Any]:
+def _states_a_price(rates: Mapping[str, Any]) -> bool:
+    """Tell whether a price is stated. Zero is a price; a key that is missing or None is not."""
+    return any(rates.get(name) is not None for name in STATED)
+
+
+def map_entry(deployment: Deployment) -> Mapping[str, Any]:
     """Look up a model's entry in the price map; empty if it has none.
 
     LiteLLM's view of the entry has zero for a missing price, and its router gives every served
-    model an entry, mostly without a price; so the entry itself is read. Only the names in the view
-    are kept: LiteLLM charges by no others. The rates of the deployment's service tier replace the
-    usual ones.
+    model an entry, mostly without a price; so the entry itself is read.
     """
     try:
         model, provider = model_and_provider(deployment)
         found = litellm.get_model_info(model=model, custom_llm_provider=provider)
     except Exception:  # a bare Exception for an unknown model
         return {}
-    entry = litellm.model_cost.get(found["key"]) or {}
-    rates = {name: value for name, value in entry.items() if name in found}
-    suffix = f"_{deployment['litellm_params'].get('service_tier')}"
-    tier = {name: value for name, value in rates.items() if name.endswith(suffix)}
-    return rates | {name.removesuffix(suffix): value for name, value in tier.items()}
-
-
-def _provider(deployment: Deployment) -> str | None:
-    """Return the provider; None if LiteLLM does not know it."""
-    try:
-        return model_and_provider(deployment)[1]
-    except Exception:  # bare here too
-        return None
+    return litellm.model_cost.get(found["key"]) or {}
 
 
 def model_and_provider(deployment: Deployment) -> tuple[str, str]:
@@ -199,12 +248,10 @@ ELECTRICITY = "`electricity: {price_per_kwh: ...}` in the zoo"
 @dataclass(frozen=True, slots=True)
 class DeploymentPrice:
     """A price in the zoo's unit. ``per_dollar`` converts a dollar that LiteLLM charged for a call
-    to that unit; None for a price of energy, which such dollars do not reflect. ``per_joule``
-    converts a measured joule; None for a price in dollars."""
+    to that unit; None for a price of energy, which such dollars do not reflect."""
 
     price: Price
     per_dollar: float | None
-    per_joule: float | None = None
 
 
 def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
@@ -214,6 +261,10 @@ def deployment_price(deployment: Deployment, zoo: ZooSettings) -> DeploymentPric
 
     Raises ConfigurationError for a deployment without a price, or with an invalid one.
     """
+    for key in ("zeusd", "gpus"):
+        if (given := own_info(deployment).get(key)) is not None:
+            place = f"{place_of(deployment)}, model_info.messplus.{key}"
+            raise ConfigurationError(place, given, FORMER[key])
     try:
         is_joule = zoo.cost_unit is CostUnit.JOULE
         found = (_in_joules if is_joule else _in_dollars)(deployment, zoo)
@@ -228,7 +279,7 @@ def _in_dollars(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
     stated, energy = stated_dollars(deployment), energy_price(deployment)
     if stated is None and energy is not None and zoo.electricity is not None:
         dollars_per_joule = zoo.electricity.dollars_per_joule
-        return DeploymentPrice(energy.times(dollars_per_joule), None, dollars_per_joule)
+        return DeploymentPrice(energy.times(dollars_per_joule), None)
     dollars = stated or public_dollars(deployment)
     if dollars is not None:
         return DeploymentPrice(dollars, 1.0)
@@ -244,7 +295,7 @@ def _in_dollars(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
 def _in_joules(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
     energy = energy_price(deployment)
     if energy is not None:
-        return DeploymentPrice(energy, None, 1.0)
+        return DeploymentPrice(energy, None)
     dollars = stated_dollars(deployment) or public_dollars(deployment)
     if dollars is None:
         raise ConfigurationError(place_of(deployment), "no price", ENERGY)
@@ -258,88 +309,11 @@ def _in_joules(deployment: Deployment, zoo: ZooSettings) -> DeploymentPrice:
     return DeploymentPrice(dollars.times(joules_per_dollar), joules_per_dollar)
 
 
-# Where the energy of a deployment's calls is measured, from `model_info.messplus`.
+def number(given: Any) -> float:
+    """Read a price. YAML reads `3e-7` as text, so numeric text is accepted; `true` is not.
 
-
-@dataclass(frozen=True, slots=True)
-class EnergySource:
-    """The sensors of one zeusd daemon; deployments that name the same ones share their energy."""
-
-    zeusd: str
-    gpus: tuple[int, ...]
-    with_cpu: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredDeployment:
-    """A deployment whose calls are measured, and the profile by which they share the energy."""
-
-    source: EnergySource
-    profile: EnergyProfile
-
-
-def measured_deployments(
-    zoos: Container[str], model_list: Sequence[Deployment]
-) -> list[MeasuredDeployment]:
-    """List the deployments of the zoos that name a daemon.
-
-    Raises ConfigurationError for one that cannot be measured as configured, and if the client of
-    zeusd is not installed. A daemon may be down now and start later.
+    Raises TypeError or ValueError for anything that is not a number.
     """
-    own = [each for each in model_list if each.get("model_name") in zoos]
-    found = [each for each in map(measured_deployment, own) if each is not None]
-    if found:
-        try:
-            require_zeusd_client()
-        except NotMeasuredError as error:
-            raise ConfigurationError(
-                "model_info.messplus.zeusd", found[0].source.zeusd, str(error)
-            ) from error
-    return found
-
-
-def measured_deployment(deployment: Deployment) -> MeasuredDeployment | None:
-    """Read how a deployment is measured; CPUs are included if its profile includes them. None if it
-    names no daemon.
-
-    Raises ConfigurationError for a daemon without a profile, for an invalid address or list of
-    GPUs, and if the number of GPUs differs from the profile's.
-    """
-    address, gpus = own_info(deployment).get("zeusd"), own_info(deployment).get("gpus")
-    place = f"{place_of(deployment)}, model_info.messplus"
-    if address is None:
-        if gpus is not None:
-            raise ConfigurationError(f"{place}.gpus", gpus, "together with `zeusd` alone")
-        return None
-    profile = energy_profile(deployment)
-    if profile is None:
-        raise ConfigurationError(
-            f"{place}.zeusd", address, "together with an `energy_profile`, which it follows"
-        )
-    source = EnergySource(
-        _address(f"{place}.zeusd", address),
-        _gpus(f"{place}.gpus", gpus, profile),
-        with_cpu=any(name.startswith("cpu") for name in profile.sensors),
-    )
-    return MeasuredDeployment(source, profile)
-
-
-def _address(key: str, given: Any) -> str:
-    try:
-        host, port = host_and_port(given)
-    except (AttributeError, NotMeasuredError) as error:
-        raise ConfigurationError(key, given, "HOST or HOST:PORT of a zeusd daemon") from error
-    return f"{host}:{port}"
-
-
-def _gpus(key: str, given: Any, profile: EnergyProfile) -> tuple[int, ...]:
-    """Check the list of GPUs; only their count, as Zeus and zeusd may number them differently."""
-    listed = [] if given is None else given
-    if not isinstance(listed, list) or not all(type(each) is int and each >= 0 for each in listed):
-        raise ConfigurationError(key, given, "a list of GPUs by zeusd's numbers, such as [0]")
-    expected = sum(name.startswith("gpu") for name in profile.sensors)
-    if len(set(listed)) != expected:
-        raise ConfigurationError(
-            key, given, f"the {expected} on which the profile was measured, by zeusd's numbers"
-        )
-    return tuple(sorted(set(listed)))
+    if isinstance(given, bool):
+        raise TypeError(f"{given} is no number")
+    return float(given)

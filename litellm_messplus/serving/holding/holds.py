@@ -23,7 +23,6 @@ from litellm_messplus.conversations.line import (
 )
 from litellm_messplus.conversations.lines import Lines
 from litellm_messplus.conversations.rule import (
-    CountedAs,
     Hold,
     LinePlace,
     Signs,
@@ -39,7 +38,7 @@ from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallStatus
-from litellm_messplus.serving.deployments.deployment import Deployment, group, led_by, only, pinned
+from litellm_messplus.serving.deployments.deployment import Deployment, group, only, pinned
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
 from litellm_messplus.serving.surfaces.answers import plain_response_id, read_usage
@@ -54,7 +53,7 @@ from litellm_messplus.settings.serving import HoldMode
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The deployment that is ranked first, if known, and its candidate. It ``is_bound`` if no other
+    """The deployment that is tried first, if known, and its candidate. It ``is_bound`` if no other
     candidate could read the prompt, and ``is_alone`` if no other deployment has the state that the
     request continues."""
 
@@ -63,19 +62,16 @@ class Pin:
     is_bound: bool = False
     is_alone: bool = False
 
-    def among(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
-        """Leave out deployments that cannot serve the request at all; keep all if none could."""
-        if self.is_alone:
-            left = pinned(deployments, self.deployment)
-            if len(left) == 1:
-                return left
+    def holds(
+        self, deployments: Sequence[Deployment], failed: Collection[str]
+    ) -> Sequence[Deployment]:
+        """Return the deployments among which the request stays: its own whatever the user's order,
+        unless that has ``failed`` the request and another has what it continues; else those of its
+        candidate if no other could serve it; else all."""
+        own = pinned(deployments, self.deployment)
+        if len(own) == 1 and (self.is_alone or self.deployment not in failed):
+            return own
         return (self.is_bound and only(deployments, self.candidate)) or deployments
-
-    def first(self, ranked: Sequence[Deployment], tried: Collection[str]) -> Sequence[Deployment]:
-        """Put the deployment before all others, unless it has failed this request."""
-        if self.deployment is None or self.deployment in tried:
-            return ranked
-        return led_by(ranked, self.deployment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +104,7 @@ class Standing:
         line = self.place.line
         hold = Hold.TROUBLE if reason is Reason.TROUBLE else self.hold
         prefix = self.place.prompt.hex()
-        return LinePlace(line.conversation, line.name, prefix, self.place.turn, hold)
-
-    @property
-    def counted(self) -> CountedAs | None:
-        """The request and session that it is counted with; None if it is alone and names none."""
-        if self.question.counted_with is None and self.session is None:
-            return None
-        return CountedAs(self.question.counted_with, self.session)
+        return LinePlace(line.conversation, line.name, prefix, self.place.turn, hold, self.session)
 
     def followed(self, choice: Choice) -> Pin | None:
         """Note that the choice is followed; returns the pin if the choice keeps to it."""
@@ -127,13 +116,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class _Zoo:
-    """A zoo that holds its conversations: its engine, its habits, when it holds, and whether its
-    promise counts conversations."""
+    """A zoo that holds its conversations: its engine, its habits, and when it holds."""
 
     engine: Engine
     habits: Habits
     hold: HoldMode
-    counts_conversations: bool
 
 
 class Holds:
@@ -144,12 +131,7 @@ class Holds:
         self, engines: Mapping[str, Engine], index: DeploymentIndex, counters: Counters
     ) -> None:
         self._zoos = {
-            name: _Zoo(
-                engine,
-                Habits(engine.zoo.candidates),
-                hold,
-                engine.zoo.settings.counts_conversations,
-            )
+            name: _Zoo(engine, Habits(engine.zoo.candidates), hold)
             for name, engine in engines.items()
             if (hold := engine.zoo.settings.hold) != "never"
         }
@@ -196,12 +178,9 @@ class Holds:
             signs = read_signs(request)
             own = _line_request(request, question, zoo)
             place = self.lines.find(own, time.monotonic())
-            first = place.line.conversation
-            if known.counts_conversations and first != question.request_id:
-                question = replace(question, counted_with=first)
             able = self._able(deployments, question.candidates, barred)
             found = self._standing(known, question, place, signs, able)
-            if own.session is None or not known.counts_conversations:
+            if own.session is None:
                 return found
             return replace(found, session=self.session_digest(own.session))
         except Exception:
@@ -268,6 +247,7 @@ class Holds:
         unread = usage.prompt_tokens - usage.cached_tokens
         line.stored = usage.written_tokens / unread if unread > 0 else line.stored
         line.prompt_tokens, line.characters = float(usage.prompt_tokens), place.characters
+        line.attached = place.attached
 
     def _standing(
         self,
@@ -277,7 +257,9 @@ class Holds:
         signs: Signs,
         able: Mapping[str, str],
     ) -> Standing:
-        zoo, owner = known.engine.zoo, _owner(place)
+        zoo, owner, parent = known.engine.zoo, place.line, place.parent
+        if owner.deployment is None and parent is not None:  # whose tool calls it holds
+            owner = parent
         deployment = signs.deployment or owner.deployment
         candidate = deployment and self._index.candidate(zoo.name, deployment)
         tokens = _tokens(known, question, place, owner)
@@ -308,7 +290,9 @@ class Holds:
             is_bound=not signs.is_portable,
             is_alone=signs.deployment is not None,
         )
-        trouble = signs.trouble or _regenerated(place)
+        trouble = signs.trouble
+        if place.is_again and parent is not None and parent.is_answered:
+            trouble = trouble or Trouble.REGENERATED  # one that never came is no trouble
         apart = read if may_go_up(signs, trouble, went_up=owner.went_up) else None
         return Standing(place, _all_warm(read, found), hold, pin, apart)
 
@@ -373,18 +357,6 @@ def _line_request(request: IncomingRequest, question: Question, zoo: str) -> Lin
     )
 
 
-def _owner(place: Place) -> Line:
-    """Return the line answered before: its own, or the one whose tool calls it holds."""
-    own = place.line
-    return place.parent if own.deployment is None and place.parent is not None else own
-
-
-def _regenerated(place: Place) -> Trouble | None:
-    """Return the trouble if an answer is drawn again; one that never came is no trouble."""
-    is_anew = place.is_again and place.parent is not None and place.parent.is_answered
-    return Trouble.REGENERATED if is_anew else None
-
-
 def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | None:
     """Return the usage of a call; None if it was not reported."""
     if call.prompt_tokens is None:
@@ -395,18 +367,12 @@ def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | No
 
 
 def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[str, float]:
-    """Expect the tokens of a prompt at each candidate: those of the line's last prompt, and of what
-    came since. They include tools and attachments, which the characters do not show."""
-    expected = known.engine.expectations.tokens(
+    """Expect the tokens of a prompt at each candidate: the same, if its line has shown them."""
+    if line.prompt_tokens:
+        return dict.fromkeys(question.candidates, known.habits.tokens(line, place))
+    return known.engine.expectations.tokens(
         question.candidates, question.prompt_tokens, question.prompt_characters
     )
-    own = expected.get(line.candidate or "")
-    if not own or not line.prompt_tokens or not line.characters:
-        return expected
-    before = line.prompt_tokens * min(place.prefix / line.characters, 1.0)
-    since = max(place.characters - place.prefix, 0)
-    scale = (before + known.habits.tokens_since(since)) / own
-    return {name: scale * tokens for name, tokens in expected.items()}
 
 
 def _saves(known: _Zoo, candidate: str, tokens: float, warm: float) -> bool:

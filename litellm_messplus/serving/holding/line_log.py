@@ -29,8 +29,8 @@ RETRY_SECONDS = 5.0
 
 @dataclass(eq=False, repr=False)
 class LineLog:
-    """The reader of lines from the log, in its own task: no request waits for it. ``begun`` is set
-    once it has the key of the digests, read from the database unless `begin` gave it."""
+    """The reader of lines from the log, in its own task: no request waits for it. The key
+    of the digests is read from the database unless `begin` gave it."""
 
     database: AsyncEngine
     holds: Holds
@@ -40,9 +40,7 @@ class LineLog:
     def __post_init__(self) -> None:
         self._upto = 0
         self._read = 0
-        self.begun = asyncio.Event()
         self._has_more = asyncio.Event()
-        self._is_read = asyncio.Event()
 
     def begin(self, key: bytes) -> None:
         """Start to hold before the first request, with the key that was read at the start."""
@@ -66,11 +64,6 @@ class LineLog:
         """Note that the log has records of other workers up to a position."""
         self._upto = max(self._upto, position)
         self._has_more.set()
-        self._is_read.clear()
-
-    async def learned(self) -> None:
-        """Return when the log is learned up to the position noted last."""
-        await self._is_read.wait()
 
     async def _run(self) -> None:
         await self._begun()
@@ -79,7 +72,6 @@ class LineLog:
                 if self._upto > self._read:
                     await self._learn(self._upto)
                     continue
-                self._is_read.set()
                 await self._has_more.wait()
                 self._has_more.clear()
             except Exception:
@@ -94,7 +86,6 @@ class LineLog:
                     self.begin(await read_conversation_key(self.database))
                 self._upto = max(self._upto, await head(self.database))
                 self._read = max(self._upto - LOOKED_BACK, 0)
-                self.begun.set()
                 return
             except Exception:
                 self.counters.failure("lines_unread", "the database tells of no conversation")
@@ -132,10 +123,6 @@ class LineLog:
         price = None if engine is None else engine.zoo.prices.get(row.candidate)
         if price is None or row.prompt_tokens is None or row.is_cache_hit:
             return None
-        usage = Usage(
-            row.prompt_tokens,
-            row.completion_tokens or 0,
-            cached_tokens=row.cached_tokens or 0,
-            written_tokens=row.written_tokens or 0,
-        )
+        read, written = row.cached_tokens or 0, row.written_tokens or 0
+        usage = Usage(row.prompt_tokens, 0, read, written_tokens=written)
         return warm_after(usage, price, row.prompt_characters, at)

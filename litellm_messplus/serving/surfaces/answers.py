@@ -2,7 +2,9 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from functools import cache, partial
 from typing import Any
 
@@ -50,12 +52,10 @@ def text(response: object) -> str:
     return "".join(_block_text(block) for block in text_blocks)
 
 
-def log_probabilities(response: object) -> list[float]:
-    """Return the log-probabilities of the tokens of a chat completion; empty without any."""
-    choices = field(response, "choices")
-    tokens = field(field(choices[0], "logprobs"), "content") if choices else None
-    found = (field(token, "logprob") for token in tokens or ())
-    return [float(each) for each in found if each is not None]
+def as_plain(response: object) -> dict[str, Any]:
+    """Copy a response whole into a dict of what JSON has, whichever class LiteLLM gave it."""
+    found: Any = whole(response)
+    return deepcopy(found) if isinstance(found, dict) else dict(found.model_dump(warnings=False))
 
 
 def whole(response: object) -> object:
@@ -202,6 +202,106 @@ def _refusal(message: object, parts: Iterable[object]) -> str | None:
     refused = next((part for part in parts if field(part, "type") == "refusal"), None)
     found = refusal or kept or field(refused, "refusal")
     return str(found) if found else None
+
+
+# A streamed answer, by the chunks that the client got.
+
+CUT = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"}
+    | {"content_filter", "refusal", "SAFETY"}
+)
+"""Ways to end by which an answer without words is one: it was cut off, or refused."""
+ENDS = frozenset({"message_stop", "response.completed", "response.incomplete"})
+ERRORS = frozenset({"error", "response.failed"})
+"""Types of the last events of a stream that have no finish reason."""
+
+
+def events(chunks: Sequence[Any]) -> list[Any]:
+    """List the events of a stream: chunks as they are; from bytes, which may be cut anywhere, those
+    within."""
+    if not chunks or not isinstance(chunks[0], bytes | str):
+        return list(chunks)
+    found = []
+    parts = (each.encode() if isinstance(each, str) else each for each in chunks)
+    for line in b"".join(parts).splitlines():
+        with suppress(ValueError):
+            found.append(json.loads(line.removeprefix(b"data:")))
+    return found
+
+
+def has_content(response: object) -> bool:
+    """Tell whether an event, or a whole answer, holds any part of one: words, if only empty ones,
+    a tool call, a refusal, reasoning or audio."""
+    choices = field(response, "choices")
+    if choices and _says(choices[0]):
+        return True
+    kind, inner = _kind(response), whole(response)
+    if kind.startswith("content_block"):
+        return kind.endswith("delta") or _kind(field(response, "content_block")) not in ("", "text")
+    if kind.endswith(".delta") or ".output_item" in kind:
+        return True
+    whys = [field(each, "stop_reason") for each in (response, field(response, "delta"))]
+    whys.append(field(field(inner, "incomplete_details"), "reason"))
+    if not CUT.isdisjoint(whys) or field(inner, "output") or field(inner, "content"):
+        return True
+    return any(map(_says, _choices(inner)))
+
+
+def is_empty(response: object) -> bool:
+    """Tell whether a whole answer is of a known form, and holds no part."""
+    inner, parts = whole(response), ("choices", "output", "content", "candidates")
+    return not has_content(response) and any(field(inner, name) is not None for name in parts)
+
+
+def _choices(response: object) -> list[Any]:
+    """List the choices of a chat, or Gemini's candidates."""
+    return [*(field(response, "choices") or ()), *(field(response, "candidates") or ())]
+
+
+def _says(choice: object) -> bool:
+    """Tell whether a choice says anything: LiteLLM ends a stream of nothing with an empty delta."""
+    if field(choice, "message") is not None or field(choice, "text"):
+        return True
+    if not CUT.isdisjoint([field(choice, "finish_reason"), field(choice, "finishReason")]):
+        return True
+    said = field(choice, "delta") or field(choice, "content")
+    if isinstance(said, Mapping):
+        return "content" in said or any(said[name] for name in said.keys() - {"role"})
+    return said is not None and bool(said.model_dump(exclude_none=True))
+
+
+def error_of(event: object) -> str | None:
+    """Return the message of an event that says that the answer failed; None for any other."""
+    if _kind(event) not in ERRORS:
+        return None
+    error = field(event, "error") or field(whole(event), "error") or event
+    return str(field(error, "message") or error)
+
+
+def has_ended(event: object) -> bool:
+    """Tell whether nothing but the usage may follow an event."""
+    reasons = [(field(one, "finish_reason"), field(one, "finishReason")) for one in _choices(event)]
+    return _kind(event) in ENDS or any(map(any, reasons))
+
+
+def streamed_id(event: object) -> str | None:
+    """Return the id of an answer from the first event of its stream; None if it has none."""
+    found = response_id(field(event, "message") or whole(event))
+    return None if found is None else plain_response_id(found)
+
+
+def assembled(chunks: Sequence[Any]) -> object | None:
+    """Put a streamed answer together as LiteLLM does for its log; None for one in bytes."""
+    last = chunks[-1] if chunks else None
+    if isinstance(last, bytes | str) or _kind(last) in ENDS:
+        return last if _kind(last) in ENDS else None
+    found: object | None = litellm.stream_chunk_builder(chunks=list(chunks))
+    return found
+
+
+def _kind(event: object) -> str:
+    found = field(event, "type")
+    return str(getattr(found, "value", found) or "")
 
 
 # The usage of a call as the endpoint reports it, in the format of any API; or as we count it.

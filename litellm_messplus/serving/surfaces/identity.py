@@ -45,13 +45,6 @@ def ids_in(prompt: object) -> tuple[str, ...]:
 def answer_in_next_prompt(response: object) -> tuple[str, tuple[str, ...]]:
     """Write the answer, with its tool calls, as the next prompt will hold it: the text that
     distinguishes a conversation from others with the same question. Return the calls' ids too."""
-    choices = field(response, "choices")
-    message = field(choices[0], "message") if choices else None
-    words = field(message, "content")
-    if isinstance(words, str) and not (
-        field(message, "tool_calls") or field(message, "function_call")
-    ):
-        return words, ()
     items = _answer(response)
     text = "\n".join(turn.text for turn in read_conversation(items).turns)
     return text, tuple(name for item in items for name in _ids(item))

@@ -114,12 +114,6 @@ def contradicted(own: Values, requested: Values) -> Iterator[str]:
             yield name
 
 
-def contradicting(own: Values) -> frozenset[str]:
-    """Name the parameters by which a request may contradict an arm."""
-    aspects = {PARAMETERS[name].aspect for name in own}
-    return frozenset(name for name, each in PARAMETERS.items() if each.aspect in aspects)
-
-
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.runtime.errors import RefusedError
 from litellm_messplus.runtime.stand_ins import once
 from litellm_messplus.serving import litellm_seam
+from litellm_messplus.serving.litellm_seam import request_headers
 from litellm_messplus.serving.surfaces.conversation import plain_turns, read_conversation
 from litellm_messplus.serving.surfaces.surface import (
     MESSAGES,
     OWN_METADATA,
-    PLAIN_METADATA,
     SERVERS_OWN,
     SURFACES,
     Surface,
 )
+
+ROUTE = "route"
+ROUTE_HEADER = "x-messplus-route"
+"""Where a client switches routing off for a request: in `metadata.messplus`, and as a header."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,31 @@ class IncomingRequest:
         return found if self.messages is None else self.messages
 
     @property
+    def is_switched_off(self) -> bool:
+        """Whether the client switches routing off for this request, by header or metadata.
+
+        Raises RefusedError for another value than `off`."""
+        own = self.client_metadata.get("messplus")
+        stated = own.get(ROUTE) if isinstance(own, Mapping) else None
+        given = request_headers(self.metadata).get(ROUTE_HEADER, stated)
+        if given not in (None, "off"):
+            raise RefusedError(
+                f"{ROUTE_HEADER}, or messplus.{ROUTE} in the metadata: given {str(given)[:64]!r}; "
+                "allowed: off, or nothing"
+            )
+        return given is not None
+
+    @property
     def continues(self) -> str | None:
         """The id of the earlier answer that it continues, whose state is kept elsewhere."""
         return _continued(self.surface, self.kwargs)
+
+    @property
+    def attempts(self) -> Mapping[str, Any]:
+        """The metadata in which LiteLLM leaves what became of earlier attempts: of an API that it
+        translates, another than that which its hooks see."""
+        own = self.kwargs.get(OWN_METADATA) if self.surface.as_chat else None
+        return own if isinstance(own, Mapping) else self.metadata
 
     @property
     def is_stream(self) -> bool:
@@ -124,16 +151,10 @@ def read_request(
     call_id, metadata = kwargs.get("litellm_call_id"), kwargs.get(surface.metadata)
     if not call_id or not isinstance(metadata, dict):
         return None
+    if surface.as_chat is not None:
+        kwargs = surface.as_chat(kwargs)
+        messages = kwargs[MESSAGES]
     return IncomingRequest(surface, str(call_id), metadata, messages, kwargs)
-
-
-def asking_key(kwargs: Mapping[str, Any] | None) -> str | None:
-    """Find the hash of the sender's key, also for a request that cannot be read."""
-    for name in (OWN_METADATA, PLAIN_METADATA):
-        metadata = (kwargs or {}).get(name)
-        if isinstance(metadata, dict) and (found := _key_hash(metadata)) is not None:
-            return found
-    return None
 
 
 def _key_hash(metadata: Mapping[str, Any]) -> str | None:
@@ -170,10 +191,12 @@ def _count(value: object) -> int | None:
 
 def may_wait(request: IncomingRequest) -> bool:
     """Tell whether another answer may take the place of the first before the client sees any: it
-    gets one whole answer through the proxy, without tools, which no later request continues by its
-    id."""
+    gets one whole answer through the proxy, without tools, in the form of ours, which no later
+    request continues by its id."""
     given, surface = request.kwargs, request.surface
-    if request.is_stream or surface.continues or litellm_seam.PROXIED not in given:
+    if request.is_stream or surface.continues or surface.as_chat:
+        return False
+    if litellm_seam.PROXIED not in given:
         return False
     is_single = (_count(given.get("n")) or 1) == 1
     has_tools = any(given.get(name) for name in (*surface.tools, *SERVERS_OWN))

@@ -26,10 +26,6 @@ class Capability(StrEnum):
     REASONING = "reasoning"
 
 
-MODALITIES = frozenset({Capability.IMAGE, Capability.AUDIO, Capability.VIDEO, Capability.FILE})
-"""Capabilities that a model has only by design: one not made for images sees none."""
-
-
 @dataclass(frozen=True, slots=True)
 class Requirements:
     """The requirements of one request. ``answer_tokens`` is the most tokens of an answer, 0 without
@@ -42,12 +38,6 @@ class Requirements:
     region: str | None = None
     has_answer_format: bool = False
     sets: Values = field(default_factory=dict)
-
-    @property
-    def are_words_alone(self) -> bool:
-        """Whether nothing is required that a model could lack, except context length and what an
-        arm may contradict."""
-        return not (self.capabilities or self.region is not None or self.has_answer_format)
 
 
 def read_requirements(request: IncomingRequest) -> Requirements:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from litellm_messplus.conversations.rule import Signs, Trouble
-from litellm_messplus.labels.implicit import likeness
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 
@@ -39,31 +38,28 @@ STORED_REASONING = "rs_"
 
 # Trouble, seen in the newest tool calls and questions.
 
-CALLING = frozenset({"tool_calls", "function", "name"})
-"""Keys of a message or an item that calls a tool outside its content."""
 RECENT_CALLS = 6
 OFTEN = 3
 """Recent calls that must be alike, or failed, the newest among them, to count as trouble."""
 FAILED_WORDS = ("error:", "traceback (most recent call last)")
 """Prefixes of the result of a failed tool, for APIs that do not mark it."""
-LIKE = 0.8
-"""Likeness from which on a question counts as the one before it asked again."""
-COMPARED = 400
-"""Characters of each question that are compared: more would take longer than all the rest."""
+LONG = 10_000
+"""Characters of a question from which on its words are not taken apart: every request waits."""
+LAST_SIGNS = " \t\r\n.!?…"
+"""Characters at either end of a question that make no other one of it."""
 SHORTEST = 24
 """Least characters of a question that counts as asked again: `go on` does not."""
 RECENT_ITEMS = 64
 """Newest items that are searched for calls and questions."""
 TWO_QUESTIONS = 2
 """Least questions in words alone that show anything."""
-NO_SIGNS = Signs()
 
 
 def read_signs(request: IncomingRequest) -> Signs:
     """Read the signs in a request of any surface."""
     plain = request.plain
     if plain is not None and len([turn for turn in plain if turn.role == "user"]) < TWO_QUESTIONS:
-        return NO_SIGNS
+        return Signs()
     earlier = request.continues
     items = _items(request.prompt)
     is_in_loop = bool(items) and _answers_a_call(items[-1])
@@ -134,8 +130,7 @@ Call = tuple[str, str, Any]
 def _newest_calls(items: Sequence[Any]) -> list[Call]:
     found: list[Call] = []
     for item in reversed(items):
-        if not _calls_nothing(item):
-            found += reversed(list(_calls(item)))
+        found += reversed(list(_calls(item)))
         if len(found) >= RECENT_CALLS:
             break
     return found[:RECENT_CALLS]
@@ -154,12 +149,6 @@ def _calls(item: object) -> Iterator[Call]:
         name = named.get("name")
         if isinstance(name, str) and given is not None:
             yield str(call.get("call_id") or call.get("id")), name, given
-
-
-def _calls_nothing(item: object) -> bool:
-    """Detect plain text without calls, as most results of tools are."""
-    is_words = isinstance(item, dict) and isinstance(item.get("content"), str)
-    return is_words and CALLING.isdisjoint(item)  # type: ignore[arg-type]
 
 
 def _failed(items: Sequence[Any]) -> set[str]:
@@ -184,12 +173,17 @@ def _has_failed(result: dict[str, Any]) -> bool:
 
 
 def _is_repeated(items: Sequence[Any]) -> bool:
-    """Tell whether the newest question nearly equals the one before it."""
+    """Tell whether the newest question is the one before it: other data in the same template make
+    another question."""
     questions = (words for item in reversed(items) if (words := _question(item)))
     newest, before = next(questions, None), next(questions, None)
     if newest is None or before is None or len(newest) < SHORTEST:
         return False
-    return likeness(newest[:COMPARED], before[:COMPARED]) >= LIKE
+    return newest == before or (len(newest) < LONG and _words(newest) == _words(before))
+
+
+def _words(text: str) -> list[str]:
+    return text.strip(LAST_SIGNS).casefold().split()
 
 
 def _question(item: object) -> str | None:

@@ -3,14 +3,15 @@
 To route another API, add its record to `SURFACES`, and nothing else.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from litellm_messplus.labels.source import Answer, Finish
 from litellm_messplus.prediction import answer
 from litellm_messplus.prediction.answer import AnswerSurface
-from litellm_messplus.serving.surfaces import answers
+from litellm_messplus.serving.surfaces import answers, gemini
 
 PLAIN_METADATA, OWN_METADATA = "metadata", "litellm_metadata"
 MESSAGES = "messages"
@@ -30,8 +31,9 @@ class Surface:
     ``router_method`` of LiteLLM's router calls it. The arguments ``prompt`` and ``system`` hold the
     prompt, ``tools`` what may be called, ``choices`` what must be, ``formats`` the answer's format,
     ``limits`` its length, ``metadata`` LiteLLM's own metadata, and ``continues`` the earlier answer
-    whose deployment must serve. ``text`` reads the text of an answer, ``read_answer`` all that its
-    judges may see, and ``used`` its reported usage.
+    whose deployment must serve. A request of an API with ``as_chat`` is read as the chat completion
+    that this returns, and repeated as one. ``text`` reads the text of an answer, ``read_answer``
+    all that its judges may see, and ``used`` its reported usage.
     """
 
     call_type: str
@@ -44,6 +46,7 @@ class Surface:
     limits: tuple[str, ...] = ("max_tokens",)
     metadata: str = PLAIN_METADATA
     continues: str | None = None
+    as_chat: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     text: Callable[[object], str] = answers.text
     read_answer: Callable[[object], Answer] = answers.read_answer
     used: Callable[[object], object] = answers.usage
@@ -64,10 +67,7 @@ class Surface:
         read_answer = self.read_answer(response)
         was_cut = read_answer.finish is Finish.LENGTH
         text = read_answer.text or read_answer.refusal or ""
-        tokens = answers.log_probabilities(response)
-        return answer.read_answer(
-            answer.Answer(text, len(read_answer.tool_calls), was_cut, log_probabilities=tokens)
-        )
+        return answer.read_answer(answer.Answer(text, len(read_answer.tool_calls), was_cut))
 
     @property
     def has_client_metadata(self) -> bool:
@@ -107,9 +107,18 @@ RESPONSES = Surface(
     metadata=OWN_METADATA,
     continues="previous_response_id",
 )
+GEMINI = replace(CHAT_COMPLETIONS, call_type="agenerate_content", as_chat=gemini.as_chat)
+GEMINI_STREAM = replace(GEMINI, call_type="agenerate_content_stream")
 
 SURFACES: dict[str, Surface] = {
     surface.call_type: surface
-    for surface in (CHAT_COMPLETIONS, TEXT_COMPLETIONS, ANTHROPIC_MESSAGES, RESPONSES)
+    for surface in (
+        CHAT_COMPLETIONS,
+        TEXT_COMPLETIONS,
+        ANTHROPIC_MESSAGES,
+        RESPONSES,
+        GEMINI,
+        GEMINI_STREAM,
+    )
 }
 """Surfaces by LiteLLM's call type."""

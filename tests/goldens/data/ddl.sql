@@ -1,5 +1,3 @@
--- index ix_call_energy_request_id
-CREATE INDEX ix_call_energy_request_id ON call_energy (request_id)
 -- index ix_calls_request_id
 CREATE INDEX ix_calls_request_id ON calls (request_id)
 -- index ix_calls_response_id
@@ -14,12 +12,8 @@ CREATE INDEX ix_labels_call_id_source_position ON labels (call_id, source, posit
 CREATE INDEX ix_labels_created_at ON labels (created_at)
 -- index ix_labels_request_id
 CREATE INDEX ix_labels_request_id ON labels (request_id)
--- index ix_lessons_batch
-CREATE INDEX ix_lessons_batch ON lessons (batch)
 -- index ix_outcomes_failure
 CREATE INDEX ix_outcomes_failure ON outcomes (failure, position) WHERE failure IS NOT NULL
--- index ix_requests_counted_with
-CREATE INDEX ix_requests_counted_with ON requests (counted_with, position) WHERE counted_with IS NOT NULL
 -- index ix_requests_created_at_level_key
 CREATE INDEX ix_requests_created_at_level_key ON requests (created_at, zoo, service_level, key_hash)
 -- index ix_requests_level_position
@@ -33,10 +27,6 @@ CREATE INDEX ix_requests_session ON requests (session, position) WHERE session I
 -- index ix_verdicts_request_id
 CREATE INDEX ix_verdicts_request_id ON verdicts (request_id)
 -- index sqlite_autoindex_alembic_version_1
-None
--- index sqlite_autoindex_call_energy_1
-None
--- index sqlite_autoindex_call_energy_2
 None
 -- index sqlite_autoindex_call_sums_1
 None
@@ -58,10 +48,6 @@ None
 None
 -- index sqlite_autoindex_gradings_2
 None
--- index sqlite_autoindex_hourly_call_sums_1
-None
--- index sqlite_autoindex_hourly_request_sums_1
-None
 -- index sqlite_autoindex_label_precedence_1
 None
 -- index sqlite_autoindex_label_sums_1
@@ -69,12 +55,6 @@ None
 -- index sqlite_autoindex_labels_1
 None
 -- index sqlite_autoindex_labels_2
-None
--- index sqlite_autoindex_lessons_1
-None
--- index sqlite_autoindex_lessons_2
-None
--- index sqlite_autoindex_log_base_1
 None
 -- index sqlite_autoindex_outcomes_1
 None
@@ -87,8 +67,6 @@ None
 -- index sqlite_autoindex_requests_1
 None
 -- index sqlite_autoindex_requests_2
-None
--- index sqlite_autoindex_schema_history_1
 None
 -- index sqlite_autoindex_snapshots_1
 None
@@ -105,22 +83,12 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )
--- table call_energy
-CREATE TABLE call_energy (
-	call_id VARCHAR(80) NOT NULL, 
-	position INTEGER NOT NULL, 
-	request_id VARCHAR(64) NOT NULL, 
-	measured_at DATETIME NOT NULL, 
-	joules FLOAT NOT NULL, 
-	cost FLOAT, 
-	PRIMARY KEY (call_id), 
-	UNIQUE (position)
-)
 -- table call_sums
 CREATE TABLE call_sums (
 	day DATE NOT NULL, 
 	zoo VARCHAR(255) NOT NULL, 
 	service_level VARCHAR(255) NOT NULL, 
+	hour INTEGER NOT NULL, 
 	candidate VARCHAR(255) NOT NULL, 
 	model VARCHAR(255) NOT NULL, 
 	role VARCHAR(16) NOT NULL, 
@@ -130,7 +98,7 @@ CREATE TABLE call_sums (
 	calls_without_cost INTEGER NOT NULL, 
 	prompt_tokens BIGINT, 
 	completion_tokens BIGINT, 
-	PRIMARY KEY (day, zoo, service_level, candidate, model, role)
+	PRIMARY KEY (day, zoo, service_level, hour, candidate, model, role)
 )
 -- table calls
 CREATE TABLE calls (
@@ -150,12 +118,18 @@ CREATE TABLE calls (
 	reasoning_tokens INTEGER, 
 	cost FLOAT, 
 	cost_source VARCHAR(16) NOT NULL, 
+	cost_largest FLOAT, 
 	seconds FLOAT, 
 	is_cache_hit BOOLEAN NOT NULL, 
+	served_not_chosen BOOLEAN NOT NULL, 
 	error TEXT, 
 	answer TEXT, 
 	written_tokens INTEGER, 
-	failure VARCHAR(16), answer_surface BLOB, answer_version VARCHAR(64), prompt_said FLOAT, answer_said FLOAT, 
+	failure VARCHAR(16), 
+	answer_surface BLOB, 
+	answer_version VARCHAR(64), 
+	prompt_said FLOAT, 
+	answer_said FLOAT, 
 	PRIMARY KEY (call_id), 
 	UNIQUE (position)
 )
@@ -172,12 +146,6 @@ CREATE TABLE candidate_events (
 	PRIMARY KEY (event_id), 
 	CONSTRAINT uq_candidate_events_number UNIQUE (zoo, candidate, number), 
 	UNIQUE (position)
-)
--- table conversation_key
-CREATE TABLE conversation_key (
-	id INTEGER NOT NULL, 
-	"key" VARCHAR(64) NOT NULL, 
-	PRIMARY KEY (id)
 )
 -- table deciders
 CREATE TABLE deciders (
@@ -217,61 +185,6 @@ CREATE TABLE gradings (
 	zoo_cost FLOAT, 
 	PRIMARY KEY (grading_id), 
 	UNIQUE (position)
-)
--- table hourly_call_sums
-CREATE TABLE hourly_call_sums (
-	day DATE NOT NULL, 
-	zoo VARCHAR(255) NOT NULL, 
-	service_level VARCHAR(255) NOT NULL, 
-	hour INTEGER NOT NULL, 
-	candidate VARCHAR(255) NOT NULL, 
-	role VARCHAR(16) NOT NULL, 
-	calls INTEGER NOT NULL, 
-	failures INTEGER NOT NULL, 
-	PRIMARY KEY (day, zoo, service_level, hour, candidate, role)
-)
--- table hourly_request_sums
-CREATE TABLE hourly_request_sums (
-	day DATE NOT NULL, 
-	zoo VARCHAR(255) NOT NULL, 
-	service_level VARCHAR(255) NOT NULL, 
-	hour INTEGER NOT NULL, 
-	alpha FLOAT NOT NULL, 
-	requests INTEGER NOT NULL, 
-	counted INTEGER NOT NULL, 
-	alphas FLOAT NOT NULL, 
-	succeeded INTEGER NOT NULL, 
-	failed INTEGER NOT NULL, 
-	failed_upstream INTEGER NOT NULL, 
-	failed_no_deployment INTEGER NOT NULL, 
-	failed_deadline INTEGER NOT NULL, 
-	failed_client_gone INTEGER NOT NULL, 
-	failed_refused INTEGER NOT NULL, 
-	labelled INTEGER NOT NULL, 
-	judged INTEGER NOT NULL, 
-	weight FLOAT NOT NULL, 
-	weight_squared FLOAT NOT NULL, 
-	weighted_satisfaction FLOAT NOT NULL, 
-	weighted_alpha FLOAT NOT NULL, 
-	cost FLOAT NOT NULL, 
-	priced INTEGER NOT NULL, 
-	priced_cost FLOAT NOT NULL, 
-	explorations INTEGER NOT NULL, 
-	exploration_cost FLOAT NOT NULL, 
-	judging_cost FLOAT NOT NULL, 
-	compared INTEGER NOT NULL, 
-	compared_cost FLOAT NOT NULL, 
-	compared_cost_largest FLOAT NOT NULL, 
-	unstated INTEGER NOT NULL, 
-	timed INTEGER NOT NULL, 
-	late INTEGER NOT NULL, 
-	predicting_seconds FLOAT NOT NULL, 
-	deciding_seconds FLOAT NOT NULL, 
-	call_seconds FLOAT NOT NULL, 
-	metered INTEGER NOT NULL, 
-	joules FLOAT NOT NULL, 
-	queue FLOAT NOT NULL, 
-	PRIMARY KEY (day, zoo, service_level, hour, alpha)
 )
 -- table inbox
 CREATE TABLE inbox (
@@ -327,40 +240,12 @@ CREATE TABLE learner (
 	state BLOB, 
 	PRIMARY KEY (id)
 )
--- table lessons
-CREATE TABLE lessons (
-	lesson_id VARCHAR(80) NOT NULL, 
-	position INTEGER NOT NULL, 
-	batch VARCHAR(255) NOT NULL, 
-	zoo VARCHAR(255) NOT NULL, 
-	created_at DATETIME NOT NULL, 
-	candidate VARCHAR(255) NOT NULL, 
-	encoder VARCHAR(255) NOT NULL, 
-	features BLOB, 
-	surface BLOB, 
-	surface_version VARCHAR(64), 
-	prompt_characters INTEGER NOT NULL, 
-	completion_tokens FLOAT, 
-	value FLOAT NOT NULL, answer_surface BLOB, answer_version VARCHAR(64), 
-	PRIMARY KEY (lesson_id), 
-	UNIQUE (position)
-)
--- table log_base
-CREATE TABLE log_base (
-	zoo VARCHAR(255) NOT NULL, 
-	position INTEGER NOT NULL, 
-	fingerprint VARCHAR(64) NOT NULL, 
-	settings JSON, 
-	taught JSON NOT NULL, 
-	created_at DATETIME NOT NULL, 
-	state BLOB NOT NULL, 
-	PRIMARY KEY (zoo)
-)
 -- table log_head
 CREATE TABLE log_head (
 	id INTEGER NOT NULL, 
 	position INTEGER NOT NULL, 
 	start INTEGER DEFAULT '0' NOT NULL, 
+	conversation_key VARCHAR(64) NOT NULL, 
 	PRIMARY KEY (id)
 )
 -- table outcomes
@@ -373,12 +258,10 @@ CREATE TABLE outcomes (
 	service_level VARCHAR(255) NOT NULL, 
 	alpha FLOAT NOT NULL, 
 	arm VARCHAR(16) NOT NULL, 
-	counts BOOLEAN NOT NULL, 
 	is_exploration BOOLEAN NOT NULL, 
 	queue FLOAT NOT NULL, 
 	encode_seconds FLOAT, 
 	deciding_seconds FLOAT NOT NULL, 
-	encode_joules FLOAT, 
 	exploration_cost FLOAT NOT NULL, 
 	judging_cost FLOAT NOT NULL, 
 	cost FLOAT NOT NULL, 
@@ -390,7 +273,6 @@ CREATE TABLE outcomes (
 	seconds FLOAT, 
 	served_cost FLOAT, 
 	cost_largest FLOAT, 
-	is_measured BOOLEAN NOT NULL, 
 	is_labelled BOOLEAN NOT NULL, 
 	satisfaction FLOAT, 
 	satisfaction_weight FLOAT, 
@@ -410,9 +292,9 @@ CREATE TABLE request_sums (
 	day DATE NOT NULL, 
 	zoo VARCHAR(255) NOT NULL, 
 	service_level VARCHAR(255) NOT NULL, 
+	hour INTEGER NOT NULL, 
 	alpha FLOAT NOT NULL, 
 	requests INTEGER NOT NULL, 
-	counted INTEGER NOT NULL, 
 	alphas FLOAT NOT NULL, 
 	succeeded INTEGER NOT NULL, 
 	failed INTEGER NOT NULL, 
@@ -421,6 +303,7 @@ CREATE TABLE request_sums (
 	failed_deadline INTEGER NOT NULL, 
 	failed_client_gone INTEGER NOT NULL, 
 	failed_refused INTEGER NOT NULL, 
+	failed_unknown INTEGER NOT NULL, 
 	labelled INTEGER NOT NULL, 
 	judged INTEGER NOT NULL, 
 	weight FLOAT NOT NULL, 
@@ -442,10 +325,8 @@ CREATE TABLE request_sums (
 	predicting_seconds FLOAT NOT NULL, 
 	deciding_seconds FLOAT NOT NULL, 
 	call_seconds FLOAT NOT NULL, 
-	metered INTEGER NOT NULL, 
-	joules FLOAT NOT NULL, 
 	queue FLOAT NOT NULL, 
-	PRIMARY KEY (day, zoo, service_level, alpha)
+	PRIMARY KEY (day, zoo, service_level, hour, alpha)
 )
 -- table requests
 CREATE TABLE requests (
@@ -482,7 +363,6 @@ CREATE TABLE requests (
 	propensity FLOAT, 
 	exploration_calls INTEGER, 
 	encode_seconds FLOAT, 
-	encode_joules FLOAT, 
 	surface BLOB, 
 	surface_version VARCHAR(64), 
 	expected_t BIGINT, 
@@ -504,19 +384,10 @@ CREATE TABLE requests (
 	prefix VARCHAR(32), 
 	turn INTEGER, 
 	hold VARCHAR(16), 
-	limits JSON, 
-	counted_with VARCHAR(64), 
-	session VARCHAR(32), as_of BIGINT, in_flight FLOAT, inputs JSON, asked JSON, granted JSON, 
+	session VARCHAR(32), 
+	is_alone BOOLEAN NOT NULL, 
 	PRIMARY KEY (request_id), 
 	UNIQUE (position)
-)
--- table schema_history
-CREATE TABLE schema_history (
-	revision VARCHAR(32) NOT NULL, 
-	digest VARCHAR(64) NOT NULL, 
-	version VARCHAR(64) NOT NULL, 
-	applied_at DATETIME NOT NULL, 
-	PRIMARY KEY (revision)
 )
 -- table snapshots
 CREATE TABLE snapshots (
@@ -525,7 +396,6 @@ CREATE TABLE snapshots (
 	fingerprint VARCHAR(64) NOT NULL, 
 	created_at DATETIME NOT NULL, 
 	state BLOB NOT NULL, 
-	settings JSON, 
 	PRIMARY KEY (zoo, position)
 )
 -- table verdicts
@@ -642,24 +512,13 @@ CREATE VIEW daily_service_levels AS
             SUM(failed_deadline) AS failed_deadline,
             SUM(failed_client_gone) AS failed_client_gone,
             SUM(failed_refused) AS failed_refused,
+            SUM(failed_unknown) AS failed_unknown,
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
             SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request
         FROM request_sums
         GROUP BY day, zoo, service_level
--- view exploration_share
-CREATE VIEW exploration_share AS 
-        SELECT
-            zoo,
-            service_level,
-            SUM(requests) AS requests,
-            SUM(explorations) AS explorations,
-            1.0 * SUM(explorations) / SUM(requests) AS share,
-            SUM(exploration_cost) AS exploration_cost,
-            SUM(exploration_cost) / NULLIF(SUM(cost), 0) AS cost_share
-        FROM request_sums
-        GROUP BY zoo, service_level
 -- view forecasts
 CREATE VIEW forecasts AS 
         SELECT
@@ -684,10 +543,6 @@ CREATE VIEW forecasts AS
         LEFT JOIN zoo_modes AS next
             ON next.zoo = own.zoo AND next.revision = own.revision + 1
         WHERE own.mode <> 'watch'
--- view gradings_per_day
-CREATE VIEW gradings_per_day AS 
-        SELECT day, zoo, judge, gradings, graded, answers, cost, gradings_without_cost
-        FROM grading_sums
 -- view open_requests
 CREATE VIEW open_requests AS 
         SELECT
@@ -701,23 +556,6 @@ CREATE VIEW open_requests AS
         JOIN requests ON requests.request_id = outcomes.request_id
         WHERE outcomes.satisfaction IS NULL
             AND (outcomes.status IS NULL OR outcomes.status = 'success')
--- view outcomes_per_hour
-CREATE VIEW outcomes_per_hour AS 
-        SELECT
-            day,
-            zoo,
-            service_level,
-            hour,
-            SUM(requests) AS requests,
-            SUM(succeeded) AS answered,
-            SUM(failed) AS failed,
-            SUM(judged) AS judged,
-            SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
-            SUM(cost) AS cost,
-            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END AS saved,
-            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
-        FROM hourly_request_sums
-        GROUP BY day, zoo, service_level, hour
 -- view outcomes_per_key
 CREATE VIEW outcomes_per_key AS 
         SELECT
@@ -754,23 +592,6 @@ FROM outcomes
 JOIN requests ON requests.request_id = outcomes.request_id
         CROSS JOIN json_each(requests.tags) AS tags
         GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, tags.value
--- view outcomes_per_team
-CREATE VIEW outcomes_per_team AS 
-        SELECT
-            outcomes.day, outcomes.zoo, outcomes.service_level,
-            requests.team_id,
-                COUNT(*) AS requests,
-    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
-    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
-    COUNT(outcomes.satisfaction) AS judged,
-    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
-        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
-    SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost) AS saved,
-    (SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost)) / NULLIF(SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
-FROM outcomes
-JOIN requests ON requests.request_id = outcomes.request_id
-        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.team_id
 -- view request_outcomes
 CREATE VIEW request_outcomes AS 
         SELECT
@@ -785,7 +606,6 @@ CREATE VIEW request_outcomes AS
             requests.team_id,
             outcomes.is_exploration,
             requests.chosen,
-            requests.counted_with,
             outcomes.served,
             outcomes.status,
             outcomes.failure,
@@ -797,8 +617,7 @@ CREATE VIEW request_outcomes AS
             outcomes.exploration_cost,
             outcomes.judging_cost,
             outcomes.cost,
-            outcomes.cost_largest,
-            outcomes.is_measured
+            outcomes.cost_largest
         FROM outcomes
         JOIN requests ON requests.request_id = outcomes.request_id
 -- view savings

@@ -1,68 +1,76 @@
-"""What a deployment can take: stated, mapped, refused, or unknown."""
+"""What a deployment can take: stated, mapped, or assumed."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import litellm
 import pytest
 
-from litellm_messplus.routing.held import Answer
 from litellm_messplus.serving.deployments.capabilities import (
-    REFUSALS,
-    REFUSING_SECONDS,
+    MODALITIES,
+    NEEDS,
+    Answer,
     Capabilities,
-    Refusals,
-    Stated,
-    read_stated,
+    Known,
+    all_of,
+    fits,
+    passing,
+    read_known,
 )
 from litellm_messplus.serving.litellm_seam import deployments_of
-from litellm_messplus.serving.surfaces.requirements import MODALITIES, Capability
+from litellm_messplus.serving.surfaces.requirements import Capability
 
 IMAGE, TOOLS = Capability.IMAGE, Capability.TOOLS
 
 
-def stated(model: str, params: dict[str, Any] | None = None, **info: Any) -> Stated:
+def known(model: str, params: dict[str, Any] | None = None, **info: Any) -> Known:
     """Of a deployment as LiteLLM's router shows it, whose start gives every model an entry."""
     litellm_params = {"model": model, "api_key": "none", **(params or {})}
     entry = {"model_name": "zoo", "litellm_params": litellm_params, "model_info": info}
     router = litellm.Router(model_list=[entry])
-    return read_stated(deployments_of(router)[0], router)
+    return read_known(deployments_of(router)[0], router)
 
 
 def test_a_model_that_nobody_knows_is_unknown_in_everything() -> None:
-    found = stated("openai/never-heard-of", {"api_base": "http://localhost:1/v1"})
-    assert (found.own, found.mapped, found.window) == ({}, {}, None)
+    found = known("openai/never-heard-of", {"api_base": "http://localhost:1/v1"})
+    assert found.answers == {each: need.unstated for each, need in NEEDS.items()}
+    assert found.window is None
     assert found.takes_answer_format
 
 
 def test_the_price_map_says_what_a_known_model_takes() -> None:
-    found = stated("gpt-4o")
-    assert found.mapped[IMAGE] is found.mapped[TOOLS] is Answer.YES
+    found = known("gpt-4o")
+    assert found.answers[IMAGE] is found.answers[TOOLS] is Answer.YES
     assert found.window == 128_000
 
 
 def test_a_known_model_takes_no_attachment_that_the_map_does_not_name() -> None:
-    found = stated("gpt-4")
-    assert {found.mapped[each] for each in MODALITIES} == {Answer.NO}
-    assert found.mapped[TOOLS] is Answer.YES
-    assert Capability.REASONING not in found.mapped  # the map leaves much of that out
+    found = known("gpt-4")
+    assert {found.answers[each] for each in MODALITIES} == {Answer.NO}
+    assert found.answers[TOOLS] is Answer.YES
+    # The map leaves much of that out.
+    assert litellm.model_cost["gpt-4"].get("supports_reasoning") is None
+    assert found.answers[Capability.REASONING] is Answer.YES
 
 
 def test_the_map_is_asked_for_the_base_model_of_a_deployment() -> None:
-    found = stated("azure/my-own-name", {"api_base": "http://x.test"}, base_model="azure/gpt-4o")
-    assert found.mapped[IMAGE] is Answer.YES
+    found = known("azure/my-own-name", {"api_base": "http://x.test"}, base_model="azure/gpt-4o")
+    assert found.answers[IMAGE] is Answer.YES
 
 
-def test_what_the_operator_says_stands_apart_and_may_be_no() -> None:
-    found = stated("gpt-4o", supports_vision=False, supports_function_calling=True)
-    assert found.own == {IMAGE: Answer.NO, TOOLS: Answer.YES}
+def test_what_the_operator_says_counts_before_the_map() -> None:
+    found = known("gpt-4o", supports_vision=False)
+    assert found.answers[IMAGE] is Answer.NO
+    found = known("gpt-3.5-turbo-instruct", supports_vision=True)
+    assert found.answers[IMAGE] is Answer.YES
 
 
 def test_gpt_4_does_not_take_a_response_format() -> None:
-    assert not stated("gpt-4").takes_answer_format
+    assert not known("gpt-4").takes_answer_format
 
 
 def test_region_and_window_are_read() -> None:
-    found = stated("openai/own", {"region_name": "eu"}, max_input_tokens=512)
+    found = known("openai/own", {"region_name": "eu"}, max_input_tokens=512)
     assert (found.region, found.window) == ("eu", 512)
 
 
@@ -82,7 +90,7 @@ def test_a_deployment_is_read_once_until_litellm_replaces_it() -> None:
     assert found.of(deployment, router) is first
     info = {**deployment["model_info"], "supports_vision": False}
     replaced = {**deployment, "model_info": info}
-    assert found.of(replaced, router).own == {IMAGE: Answer.NO}
+    assert found.of(replaced, router).answers[IMAGE] is Answer.NO
 
 
 def test_deployments_are_remembered_up_to_a_bound() -> None:
@@ -94,44 +102,51 @@ def test_deployments_are_remembered_up_to_a_bound() -> None:
             "model_info": {"id": str(number)},
         }
         found.of(deployment, None)
-    assert len(found._stated) == 3
-    assert found.known("9") is not None
-    assert found.known("0") is None
+    assert list(found._known) == ["7", "8", "9"]
 
 
-def refuse(found: Refusals, times: int, now: float = 0.0) -> list[Capability]:
-    return [each for _ in range(times) for each in found.refused("1", [TOOLS], now)]
+NO, UNKNOWN, YES = Answer
 
 
-def test_a_few_refusals_in_a_row_are_believed_and_told_once() -> None:
-    found = Refusals()
-    assert refuse(found, REFUSALS - 1) == []
-    assert not found.denies("1", TOOLS, 0.0)
-    assert refuse(found, 1) == [TOOLS]
-    assert refuse(found, REFUSALS) == []
-    assert found.denies("1", TOOLS, REFUSING_SECONDS - 1.0)
-    assert not found.denies("1", IMAGE, 0.0)
-    assert not found.denies("2", TOOLS, 0.0)
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [([YES, NO, UNKNOWN], NO), ([YES, UNKNOWN], UNKNOWN), ([], YES)],
+)
+def test_who_cannot_take_one_thing_is_out(answers: list[Answer], found: Answer) -> None:
+    assert all_of(answers) is found
 
 
-def test_after_an_hour_it_is_tried_again_and_must_refuse_as_often() -> None:
-    found = Refusals()
-    refuse(found, REFUSALS)
-    assert not found.denies("1", TOOLS, REFUSING_SECONDS)
-    assert refuse(found, REFUSALS - 1, REFUSING_SECONDS) == []
-    assert refuse(found, 1, REFUSING_SECONDS) == [TOOLS]
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ({"a": YES, "b": NO}, {"a"}),
+        ({"a": UNKNOWN, "b": NO}, {"a"}),
+        ({"a": YES, "b": UNKNOWN, "c": YES}, {"a", "c"}),
+        ({"a": YES, "b": YES}, None),
+        ({"a": UNKNOWN, "b": UNKNOWN}, None),
+        ({"a": NO, "b": NO}, None),
+        ({}, None),
+    ],
+)
+def test_an_unknown_one_passes_only_where_none_is_known(
+    answers: Mapping[str, Answer], found: set[str] | None
+) -> None:
+    assert passing(answers) == found
 
 
-@pytest.mark.parametrize("before", range(1, REFUSALS))
-def test_a_success_ends_the_count(before: int) -> None:
-    found = Refusals()
-    refuse(found, before)
-    found.succeeded("1", [TOOLS])
-    assert refuse(found, REFUSALS - 1) == []
-
-
-def test_what_is_watched_is_bounded() -> None:
-    found = Refusals(watched=5)
-    for number in range(50):
-        found.refused(str(number), [TOOLS, IMAGE], 0.0)
-    assert len(found._refusing) == 5
+@pytest.mark.parametrize(
+    ("tokens", "answer", "window", "found"),
+    [
+        (1000, 0, None, YES),
+        (1000, 0, 1000, UNKNOWN),
+        (1001, 0, 1000, NO),
+        (900, 0, 1000, YES),
+        (900, 100, 1000, UNKNOWN),
+        (800, 119, 1000, YES),
+        (800, 121, 1000, UNKNOWN),
+    ],
+)
+def test_a_prompt_fits_for_sure_with_a_tenth_more_and_its_answer(
+    tokens: int, answer: int, window: int | None, found: Answer
+) -> None:
+    assert fits(tokens, answer, window) is found

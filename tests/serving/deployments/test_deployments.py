@@ -7,7 +7,7 @@ import pytest
 from litellm_messplus.costs.price import Price
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.deployments.deployment import candidate_of
-from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.deployments.index import build_zoos, configured_zoos
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.zoo import Zoo
 
@@ -50,6 +50,24 @@ def test_deployments_of_one_model_are_one_candidate_at_their_mean_price() -> Non
     )
     assert zoo.candidates == (SMALL, LARGE)
     assert zoo.prices == {SMALL: Price(2.0, 4.0), LARGE: Price(10.0, 20.0)}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        deployment(LARGE, id="one"),
+        deployment(LARGE, group="backup", id="one"),
+        deployment(SMALL, messplus={"candidate": "another"}),
+    ],
+)
+def test_an_id_that_is_anothers_too_is_refused(other: dict[str, Any]) -> None:
+    own = deployment(SMALL) if "candidate" in str(other) else deployment(SMALL, id="one")
+    config: dict[str, Any] = {"messplus": {"zoos": {"llama": {"alpha": 0.9}}}}
+    config["model_list"] = [own, other, *[deployment(LARGE, prices=(2.0, 2.0))] * 2]
+    with pytest.raises(ConfigurationError, match=r"llama \(openai/own-small\): model_info.id"):
+        configured_zoos(load_settings(config), config)
+    config["model_list"].remove(other)
+    assert configured_zoos(load_settings(config), config)["llama"].candidates == (SMALL, LARGE)
 
 
 EFFORTS = [deployment(SMALL, params={"reasoning_effort": each}) for each in ("high", "low")]

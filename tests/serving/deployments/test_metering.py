@@ -4,13 +4,17 @@ from typing import Any
 
 import litellm
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litellm_messplus.costs.price import Price, Usage
+from litellm_messplus.learning.outcome import outcome
+from litellm_messplus.rows import flat
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CostSource
 from litellm_messplus.serving.deployments.metering import Meter, ReportedCall, Served
 from litellm_messplus.serving.deployments.prices import DeploymentPrice
-from tests.support.builders import LARGE, SMALL, build_zoo, request
+from tests.support.builders import LARGE, SMALL, build_zoo, request, served_call
 
 PRICES = {SMALL: Price(1.0, 1.0), LARGE: Price(2.0, 3.0)}
 DEPLOYMENTS = {
@@ -18,9 +22,7 @@ DEPLOYMENTS = {
     "free": DeploymentPrice(Price(0.0, 0.0), 1.0),
     "own": DeploymentPrice(Price(5.0, 0.0, request=2.0), None),
     "bought": DeploymentPrice(Price(100.0, 0.0, request=2.0), 10.0),
-    "detailed": DeploymentPrice(
-        Price(2.0, 3.0, cached_discount=1.0, reasoning_surcharge=4.0, second=7.0), 1.0
-    ),
+    "detailed": DeploymentPrice(Price(2.0, 3.0, cached_discount=1.0, second=7.0), 1.0),
 }
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
 MEASURED, COUNTED = CostSource.MEASURED, CostSource.COUNTED
@@ -94,14 +96,26 @@ def test_a_cost_and_where_it_comes_from(
     assert (found.cost, found.source) == expected
 
 
-def test_cached_and_reasoning_tokens_and_seconds_have_their_own_price() -> None:
-    usage = {
-        **USAGE,
-        "prompt_tokens_details": {"cached_tokens": 4},
-        "completion_tokens_details": {"reasoning_tokens": 1},
-    }
+def test_cached_tokens_and_seconds_have_their_own_price() -> None:
+    usage = {**USAGE, "prompt_tokens_details": {"cached_tokens": 4}}
     found = meter().read(request(), Served(LARGE, "detailed"), reading(usage, seconds=0.5))
-    assert found.cost == (6 * 2.0 + 4 * 1.0) + (1 * 3.0 + 1 * 7.0) + 0.5 * 7.0
+    assert found.cost == (6 * 2.0 + 4 * 1.0) + 2 * 3.0 + 0.5 * 7.0
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.floats(0, 1), st.floats(0, 1e9))
+def test_the_baseline_is_the_largests_price_of_the_used_tokens(
+    prompt: int, completion: int, share: float, expected: float
+) -> None:
+    """Whatever was expected, and however much of it the served model found in its cache."""
+    cached = int(share * prompt)
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion}
+    usage |= {"prompt_tokens_details": {"cached_tokens": cached}}  # type: ignore[dict-item]
+    asked = request(estimated_cost={SMALL: 1.0, LARGE: expected}, is_exploration=False)
+    metered = meter().read(asked, Served(SMALL, None), reading(usage))
+    assert metered.largest == 2.0 * prompt + 3.0 * completion
+    call = served_call(candidate=SMALL, cost_largest=metered.largest)
+    found = outcome(flat(asked) | {"position": 1}, [flat(call)], [], {}, 0.0)
+    assert found.cost_largest == metered.largest
 
 
 def test_litellms_dollars_are_not_taken_for_joules() -> None:
@@ -122,9 +136,7 @@ def test_dollars_of_a_fallback_become_joules_only_at_a_stated_price(
     assert (found.cost, found.source) == (expected[0] and pytest.approx(expected[0]), expected[1])
 
 
-def test_a_fallback_that_the_operator_gives_for_nothing_costs_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fallback_given_for_nothing_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """LiteLLM's router keeps each deployment's own price under its id."""
     free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
     monkeypatch.setitem(litellm.model_cost, "outside", free)
@@ -155,9 +167,7 @@ def test_a_stream_of_an_endpoint_that_reports_no_usage_is_marked_as_counted() ->
 
 
 @pytest.mark.parametrize("absurd", [-5, 10**12])
-def test_absurd_usage_is_dropped_and_counted_with_the_cost_that_litellm_made_of_it(
-    absurd: int,
-) -> None:
+def test_absurd_usage_is_dropped_and_counted_with_its_cost(absurd: int) -> None:
     counters = Counters()
     usage = {"prompt_tokens": 10, "completion_tokens": absurd}
     found = meter(counters).read(request(), Served(LARGE, None), reading(usage, 0.7, "one two"))
@@ -172,12 +182,3 @@ def test_an_absurd_cost_is_dropped_and_counted(absurd: float) -> None:
     found = meter(counters).read(request(), Served(LARGE, None), reading(dollars=absurd))
     assert (found.cost, found.source) == (26.0, MEASURED)
     assert counters.as_dict() == {"absurd_costs": 1}
-
-
-def test_a_price_that_follows_energy_is_multiplied_and_what_was_charged_is_not() -> None:
-    told = meter()
-    own, dear = Served(SMALL, "own", 1.5), Served(LARGE, "dear", 9.0)
-
-    assert told.read(request(), own, reading()).cost == pytest.approx(1.5 * (10 * 5.0 + 2.0))
-    assert told.read(request(), own, reading()).source is MEASURED
-    assert told.read(request(), dear, reading(dollars=0.25)).cost == 0.25

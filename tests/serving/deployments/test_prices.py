@@ -49,7 +49,7 @@ def test_dollars_in_a_zoo_of_dollars_are_what_litellm_charges() -> None:
 
 def test_joules_in_a_zoo_of_joules_have_nothing_to_do_with_dollars() -> None:
     found = deployment_price(deployment(**DOLLARS, **ENERGY), zoo("joule"))
-    assert found == DeploymentPrice(Price(0.5, 3.0), None, 1.0)
+    assert found == DeploymentPrice(Price(0.5, 3.0), None)
 
 
 def test_a_call_may_take_energy_whatever_its_length() -> None:
@@ -104,13 +104,11 @@ def test_electricity_alone_is_no_price(unit: str) -> None:
 def test_a_profile_says_what_a_call_takes(tmp_path: Path) -> None:
     given = deployment(energy_profile=write_profile(tmp_path / "mine.yaml"))
     found = deployment_price(given, zoo("joule"))
-    assert found == DeploymentPrice(Price(0.5, 3.0, request=7.0), None, 1.0)
+    assert found == DeploymentPrice(Price(0.5, 3.0, request=7.0), None)
 
 
 @pytest.mark.parametrize(("told", "expected"), [(None, 0.0), (0.1, 0.4), ("2e-1", 0.3)], ids=str)
-def test_cached_tokens_take_what_is_stated_else_as_much_as_others(
-    told: Any, expected: float
-) -> None:
+def test_cached_tokens_cost_as_stated_else_as_others(told: Any, expected: float) -> None:
     stated: Info = {} if told is None else {"joules_per_cached_token": told}
     found = deployment_price(deployment(**ENERGY, **stated), zoo("joule"))
     assert found.price.cached_discount == pytest.approx(expected)
@@ -136,9 +134,7 @@ def test_what_cached_tokens_take_alone_is_no_price() -> None:
     assert "joules_per_prompt_token" in error.allowed
 
 
-def test_a_profiles_path_is_relative_to_where_the_proxy_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_profiles_path_is_of_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_profile(tmp_path / "mine.yaml")
     monkeypatch.chdir(tmp_path)
     found = deployment_price(deployment(energy_profile="mine.yaml"), zoo("joule"))

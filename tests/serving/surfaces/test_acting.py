@@ -36,9 +36,7 @@ def acts(call_type: str, **given: Any) -> bool:
         ("anthropic_messages", {"mcp_servers": []}),
     ],
 )
-def test_tools_that_the_client_runs_do_nothing_by_themselves(
-    call_type: str, given: dict[str, Any]
-) -> None:
+def test_the_clients_tools_do_nothing_themselves(call_type: str, given: dict[str, Any]) -> None:
     assert not acts(call_type, **given)
 
 

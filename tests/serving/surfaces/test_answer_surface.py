@@ -62,9 +62,7 @@ CALLED = {"function": {"name": "add", "arguments": "{}"}}
         (RESPONSES, {"type": "response.completed", "response": response()}, Answer(WORDS)),
     ],
 )
-def test_its_text_its_tool_calls_and_whether_it_was_cut(
-    surface: Surface, answer: object, expected: Answer
-) -> None:
+def test_its_text_its_tools_its_cut(surface: Surface, answer: object, expected: Answer) -> None:
     assert surface.looks(answer).tobytes() == read_answer(expected).tobytes()
 
 

@@ -67,9 +67,7 @@ def test_words_alone_ask_for_nothing() -> None:
         ({"type": "document", "source": {"type": "url", "url": "https://x.test/a.pdf"}}, FILE),
     ],
 )
-def test_an_attachment_is_what_its_type_or_its_media_type_says(
-    part: dict[str, Any], capability: Capability
-) -> None:
+def test_an_attachment_is_known_by_its_type(part: dict[str, Any], capability: Capability) -> None:
     assert asked(part) == {capability}
 
 

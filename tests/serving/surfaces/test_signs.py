@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litellm_messplus.conversations.rule import Signs, Trouble
 from litellm_messplus.serving.surfaces.request import IncomingRequest
-from litellm_messplus.serving.surfaces.signs import RECENT_CALLS, SHORTEST, read_signs
+from litellm_messplus.serving.surfaces.signs import LONG, RECENT_CALLS, SHORTEST, read_signs
 from litellm_messplus.serving.surfaces.surface import (
     ANTHROPIC_MESSAGES,
     CHAT_COMPLETIONS,
@@ -17,8 +19,8 @@ from litellm_messplus.serving.surfaces.surface import (
 ASK = {"role": "user", "content": "Please fix the failing test in the parser."}
 
 
-def signs(prompt: Any, surface: Surface = CHAT_COMPLETIONS, **given: Any) -> Signs:
-    kwargs = {surface.prompt: prompt, **given}
+def signs(prompt: Any, surface: Surface = CHAT_COMPLETIONS, **more: Any) -> Signs:
+    kwargs = {surface.prompt: prompt, **more}
     return read_signs(IncomingRequest(surface, "call-1", {}, None, kwargs))
 
 
@@ -98,9 +100,7 @@ BOUND: list[Any] = [
 
 
 @pytest.mark.parametrize(("surface", "item"), BOUND)
-def test_what_one_provider_alone_can_read_is_not_portable(
-    surface: Surface, item: dict[str, Any]
-) -> None:
+def test_what_one_provider_reads_is_not_portable(surface: Surface, item: dict[str, Any]) -> None:
     assert signs([ASK, item, ASK], surface).is_portable is False
     assert signs([ASK, {"role": "assistant", "content": "x"}, ASK], surface).is_portable is True
 
@@ -146,12 +146,22 @@ def test_an_error_that_the_api_marks_is_one() -> None:
     assert signs([ASK, *failed], ANTHROPIC_MESSAGES).trouble is Trouble.FAILED
 
 
-def test_nearly_the_same_question_is_asked_again() -> None:
-    again = {"role": "user", "content": "Please fix the failing tests in the parser!"}
-    other = {"role": "user", "content": "Thank you. Now write the documentation of it."}
-    answer = {"role": "assistant", "content": "Done."}
-    assert signs([ASK, answer, again]).trouble is Trouble.ASKED_AGAIN
-    assert signs([ASK, answer, other]).trouble is None
+def after(first: str, then: str) -> Trouble | None:
+    asked = [{"role": "user", "content": text} for text in (first, then)]
+    return signs([asked[0], {"role": "assistant", "content": "Done."}, asked[1]]).trouble
+
+
+@pytest.mark.parametrize("long", [1, LONG])
+@given(st.text(), st.text(), st.text())
+def test_the_same_words_alone_are_repeats(long: int, template: str, one: str, other: str) -> None:
+    asked, then = (f"Of which language is this? {template * long} {x} 1" for x in (one, other))
+    assert after(asked, asked) is Trouble.ASKED_AGAIN
+    if one.casefold().split() != other.casefold().split():
+        assert after(asked, then) is None
+
+
+def test_case_spacing_and_the_last_signs_make_no_other_question() -> None:
+    assert after("Please fix it, the parser!", " please  FIX it,\nthe parser?? ") is not None
 
 
 def test_go_on_is_no_question() -> None:

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 from typing import Any
 
-import litellm
 import pytest
 from litellm.llms.anthropic.chat.transformation import AnthropicConfig
 
@@ -75,19 +74,6 @@ def test_usage_in_the_words_of_any_api(reported: object, expected: Usage) -> Non
     assert read_usage(reported) == expected
 
 
-def test_litellms_own_usage_is_read() -> None:
-    reported = litellm.Usage(
-        prompt_tokens=7,
-        completion_tokens=5,
-        total_tokens=12,
-        prompt_tokens_details={"cached_tokens": 4},
-        completion_tokens_details={"reasoning_tokens": 3},
-    )
-    expected = Usage(7, 5, cached_tokens=4, reasoning_tokens=3)
-    assert read_usage(reported) == expected
-    assert read_usage(reported.model_dump()) == expected
-
-
 def test_a_part_is_never_more_than_the_whole() -> None:
     reported: dict[str, Any] = {
         "prompt_tokens": 7,
@@ -140,7 +126,4 @@ def test_what_no_call_can_have_used_is_refused(name: str, absurd: Any) -> None:
 
 def test_the_words_of_an_answer_are_counted_where_the_endpoint_did_not() -> None:
     assert counted_usage(40, "one two three four") == Usage(10, 4, is_counted=True)
-
-
-def test_an_answer_without_words_cannot_be_counted() -> None:
     assert counted_usage(40, "") is None

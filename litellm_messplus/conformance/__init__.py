@@ -1,1 +1,0 @@
-"""Conformance checks for every encoder, head and score, yours and ours (after river's)."""
