@@ -299,8 +299,8 @@ def nested(depth: int) -> dict[str, Any]:
 def test_a_huge_schema_says_nothing_of_the_answer(small: Any, large: Any, document: Any) -> None:
     text = document if str(document).startswith("[") else json.dumps(document)
 
-    assert misfit([("it", text, small)]) is not None
-    assert misfit([("it", text, large)]) is None
+    assert misfit([("it", text, small)], seconds=60) is not None  # a slow machine's, when traced
+    assert misfit([("it", text, large)], seconds=60) is None
 
 
 @pytest.mark.parametrize(
