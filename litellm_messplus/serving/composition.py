@@ -21,7 +21,7 @@ from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.serving.before import Arms, SamplePurses
 from litellm_messplus.serving.buying import Buyers
 from litellm_messplus.serving.decided import RequestDecider
-from litellm_messplus.serving.deployments.deployment import Failing
+from litellm_messplus.serving.deployments.deployment import Failing, shared_path
 from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
@@ -117,7 +117,7 @@ class Parts:
         self._holds = Holds(engines, index, counters)
         self.line_log = LineLog(database, self._holds, engines, counters)
         sink = self._call_sink(index)
-        failing, authors = Failing(), Authors(database)
+        failing, authors = Failing(shared_path(database.url)), Authors(database)
         self.served = keep(ServedCalls(open_requests, authors, index, sink, failing, counters))
         closings.then(flush_log_events, "LiteLLM's log events")
         self._explorer = keep(Explorer(sink, counters))

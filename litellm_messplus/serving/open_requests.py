@@ -308,11 +308,12 @@ class OpenRequests:
         logging = call.get(litellm_seam.LOGGING)
         return None if logging is None else self._by_call.get(logging)
 
-    def of_failure(self, data: Mapping[str, Any]) -> OpenRequest | None:
-        """Find the request whose client gets an error; after a fallback into a zoo, LiteLLM leaves
-        nothing of it in ``data`` but the call's id."""
-        called = data.get("litellm_call_id")
-        fallen = (e for e in self.unended() if e.record.asker.litellm_call_id == called)
+    def of_failure(self, data: Mapping[str, Any], key_hash: str | None) -> OpenRequest | None:
+        """Find the request of a key whose client gets an error; after a fallback into a zoo,
+        LiteLLM leaves nothing of it in ``data`` but the call's id, which the client may choose."""
+        wanted = data.get("litellm_call_id"), key_hash
+        askers = ((each, each.record.asker) for each in self.unended())
+        fallen = (e for e, asker in askers if (asker.litellm_call_id, asker.key_hash) == wanted)
         return self.of_hook(data, data) or next(fallen, None)
 
     def find(self, given: str) -> Iterator[OpenRequest]:

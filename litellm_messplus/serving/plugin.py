@@ -106,4 +106,5 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     ) -> None:
         """Record that the user got an error: every retry and fallback has failed."""
         with self.counters.tolerated("outcome_failures", "a failed request was not recorded"):
-            self.parts.served.failed(request_data, original_exception)
+            key = getattr(user_api_key_dict, "api_key", None)
+            self.parts.served.failed(request_data, key, original_exception)

@@ -187,9 +187,9 @@ class ServedCalls:
         if zoo in self.sink.meter.zoos and call_type not in SURFACES:
             self.counters.add(f"{UNROUTED}{zoo}.{call_type}")
 
-    def failed(self, data: dict[str, Any], error: BaseException) -> None:
-        """End a request whose user got an error, after every retry and fallback."""
-        opened = self.open_requests.of_failure(data)
+    def failed(self, data: dict[str, Any], key_hash: str | None, error: BaseException) -> None:
+        """End a request of a key whose user got an error, after every retry and fallback."""
+        opened = self.open_requests.of_failure(data, key_hash)
         if opened is not None:
             end = failed_end(opened, error, self.index, attempted(data))
             if self.open_requests.end(opened):

@@ -103,7 +103,7 @@ class Played:
         await self.calls.reported({**self.data, **event, **details}, response)
 
     async def fail(self) -> None:
-        self.calls.failed(self.data, ValueError("broken"))
+        self.calls.failed(self.data, None, ValueError("broken"))
 
     async def wait(self, seconds: float) -> None:
         self.now += seconds

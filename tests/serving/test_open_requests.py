@@ -1,5 +1,6 @@
 """Finding a request again by the mark in LiteLLM's metadata, which a client cannot forge."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,3 +103,12 @@ def test_a_request_without_a_response_id_yet_is_not_found_by_nothing() -> None:
     add(requests, opened())
     assert list(requests.find("None")) == []
     assert list(requests.find("")) == []
+
+
+@pytest.mark.parametrize(("key", "is_found"), [("other", False), ("key", True)])
+def test_another_keys_request_of_the_same_call_id_does_not_fail(key: str, is_found: bool) -> None:
+    requests, mine = OpenRequests(), opened("r1")
+    mine.record = replace(mine.record, asker=replace(mine.record.asker, key_hash="key"))
+    add(requests, mine)
+    found = requests.of_failure({"litellm_call_id": "litellm-r1"}, key)
+    assert (found is mine) == is_found

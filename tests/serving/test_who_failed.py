@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,9 +16,10 @@ from litellm.llms.bedrock.common_utils import BedrockError
 from litellm.llms.openai.common_utils import OpenAIError
 from litellm.llms.vertex_ai.common_utils import VertexAIError
 from litellm.types.router import RouterRateLimitError, RouterRateLimitErrorBasic
+from sqlalchemy import make_url
 
 from litellm_messplus.runtime.vocabulary import Failure
-from litellm_messplus.serving.deployments.deployment import Failing
+from litellm_messplus.serving.deployments.deployment import Failing, shared_path
 from litellm_messplus.serving.failures import who_failed
 
 CLIENT, MODEL = Failure.REFUSED, Failure.UPSTREAM
@@ -217,7 +220,7 @@ def test_what_litellm_cannot_read_is_the_clients() -> None:
 
 def test_failing_deployments_are_passed_over_for_a_minute() -> None:
     now = [0.0]
-    failing = Failing(lambda: now[0])
+    failing = Failing(clock=lambda: now[0])
     both = [{"model_info": {"id": name}} for name in ("one", "two")]
     error = CLIENTS[0]
     for _ in range(2):
@@ -237,3 +240,59 @@ def test_failing_deployments_are_passed_over_for_a_minute() -> None:
     assert failing.without(both) == both[1:]  # until it is known what became of the trial
     failing.answered("one")
     assert failing.without(both) == both
+
+
+def test_the_workers_of_a_machine_count_failures_together(tmp_path: Path) -> None:
+    workers = [Failing(tmp_path / "failing") for _ in range(4)]
+    both = [{"model_info": {"id": name}} for name in ("one", "two")]
+    sent = 0
+    for worker in workers * 3:
+        if worker.without(both) == both:
+            worker.failed("one", MODEL, CLIENTS[0])
+            sent += 1
+    assert sent == 3
+
+    workers[0].answered("one")
+    assert all(worker.without(both) == both for worker in workers)
+    assert {each.name for each in tmp_path.iterdir()} == {"failing"}
+
+
+@pytest.mark.parametrize("written", [b"", b"[1]", b'{"one": 1}', b"\xff"], ids=ascii)
+def test_a_worker_whose_file_is_broken_goes_by_its_own_requests(
+    tmp_path: Path, written: bytes
+) -> None:
+    path = tmp_path / "failing"
+    path.write_bytes(written)
+    failing, one = Failing(path), {"model_info": {"id": "one"}}
+    for identity in ("one", "two") * 3:
+        failing.failed(identity, MODEL, CLIENTS[0])
+    path.unlink()
+    path.mkdir()
+    failing.failed("two", MODEL, CLIENTS[0])
+
+    assert failing.without([one, {"model_info": {"id": "two"}}, {}])[-1] == {}
+    assert failing.without([one]) == [one]
+
+
+def test_the_oldest_of_too_many_that_fail_is_forgotten() -> None:
+    failing = Failing()
+    both = [{"model_info": {"id": name}} for name in ("0", "4096")]
+    for number in range(4_097):
+        for _ in range(3):
+            failing.failed(str(number), MODEL, CLIENTS[0])
+    assert failing.without(both) == both[:1]
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite+aiosqlite:////srv/messplus.db", "/srv/messplus.db-failing"),
+        ("sqlite+aiosqlite://", "None"),
+        ("postgresql+asyncpg://us:secret@host/db", tempfile.gettempdir()),
+    ],
+    ids=["file", "memory", "Postgres"],
+)
+def test_a_database_has_its_own_file(url: str, path: str) -> None:
+    found = str(shared_path(make_url(url)))
+    assert found.startswith(path)
+    assert "secret" not in found

@@ -1,16 +1,22 @@
 """One of LiteLLM's deployments, from `model_list` or its router: its candidate, order and zoo; and
 which of them are tried next, and which passed over."""
 
+import json
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import litellm
+from sqlalchemy import URL
 
-from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.errors import REFUSALS, ConfigurationError
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.serving.surfaces.parameters import Values, arm_name, read_parameters
@@ -267,34 +273,53 @@ MOST_FAILURES = 3
 """Requests in a row that a deployment may fail until it is passed over."""
 PASSED_OVER_SECONDS = 60.0
 """Seconds until a request tries it again."""
+MOST_FAILING = 4096
+"""Deployments of which that is known."""
+
+
+def shared_path(database: URL) -> Path | None:
+    """Return the path of the file by which the workers of one machine count together: next to a
+    file of SQLite, else in the folder of temporary files; None for a database in memory."""
+    if database.get_backend_name() == "sqlite":
+        name = database.database or ":memory:"
+        return None if name == ":memory:" else Path(f"{name}-failing")
+    key = blake2b(database.render_as_string(hide_password=False).encode(), digest_size=16)
+    return Path(tempfile.gettempdir()) / f"messplus-{key.hexdigest()}-failing"
 
 
 class Failing:
-    """The deployments that have failed their last requests, as this worker has seen it."""
+    """The deployments that have failed their last requests, as the workers that share a file have
+    seen it. Without a file, or where it cannot be written, a worker goes by its own requests."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, seconds: float = PASSED_OVER_SECONDS
+        self,
+        path: Path | None = None,
+        clock: Callable[[], float] = time.time,
+        seconds: float = PASSED_OVER_SECONDS,
     ) -> None:
-        self._clock, self._seconds = clock, seconds
-        self._failures: Bounded[str, tuple[int, float]] = Bounded(4096)
+        self._path, self._clock, self._seconds = path, clock, seconds
+        self._failures: dict[str, tuple[int, float]] = {}
         """How many in a row, and until when it is passed over, by LiteLLM's id."""
+        self._read: tuple[int, int] | None = None
+        """The file that was read last: its inode and the time of its last change."""
 
     def failed(self, identity: str | None, failure: Failure | None, error: BaseException) -> None:
         """Note a request that got an error from a deployment."""
         is_lasting = getattr(error, "status_code", None) in LASTING
         if identity is not None and failure is Failure.UPSTREAM and is_lasting:
-            count, _ = self._failures.get(identity, (0, 0.0))
+            count, _ = self._known().get(identity, (0, 0.0))
             is_over = count + 1 >= MOST_FAILURES
-            self._failures[identity] = count + 1, self._clock() + self._seconds * is_over
+            self._note(identity, (count + 1, self._clock() + self._seconds * is_over))
 
     def answered(self, identity: str | None) -> None:
         """Note an answer of a deployment."""
-        self._failures.pop(identity or "", None)
+        if identity in self._known():
+            self._note(identity, None)
 
     def without(self, deployments: Sequence[Deployment]) -> Sequence[Deployment]:
         """Leave out the deployments that are passed over now, unless that leaves none."""
         now = self._clock()
-        over = {name for name, (_, until) in self._failures.items() if until > now}
+        over = {name for name, (_, until) in self._known().items() if until > now}
         return [each for each in deployments if deployment_id(each) not in over] or deployments
 
     def tried(self, identities: Collection[str]) -> None:
@@ -302,4 +327,31 @@ class Failing:
         for identity in self._failures.keys() & identities:
             count, _ = self._failures[identity]
             if count >= MOST_FAILURES:
-                self._failures[identity] = count, self._clock() + self._seconds
+                self._note(identity, (count, self._clock() + self._seconds))
+
+    def _known(self) -> dict[str, tuple[int, float]]:
+        """Return what all workers know, read anew if one has changed it."""
+        try:
+            if self._path is None:
+                return self._failures
+            found = os.stat(self._path)
+            if (seen := (found.st_ino, found.st_mtime_ns)) != self._read:
+                self._read = seen
+                read = json.loads(self._path.read_bytes())
+                self._failures = {str(k): (int(n), float(at)) for k, (n, at) in read.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            pass  # none has failed yet, or it is no file of ours
+        return self._failures
+
+    def _note(self, identity: str, now: tuple[int, float] | None) -> None:
+        """Change what is known of a deployment, for all workers; the oldest is forgotten."""
+        self._failures.pop(identity, None)
+        if now is not None:
+            self._failures[identity] = now
+        while len(self._failures) > MOST_FAILING:
+            del self._failures[next(iter(self._failures))]
+        if self._path is not None:
+            with suppress(OSError):
+                written = Path(f"{self._path}.{os.getpid()}")
+                written.write_text(json.dumps(self._failures))
+                os.replace(written, self._path)
