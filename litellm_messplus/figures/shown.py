@@ -256,6 +256,8 @@ WINDOW = (
         "How much less answered requests cost than the largest alone, by its own cost, else its "
         "price of the tokens that were used; calls that no user saw and judging are subtracted.",
     ),
+    Shown("savings.routing_saved", "What serving saved, before labels are subtracted."),
+    Shown("savings.label_cost", "What labels cost: calls that no user saw, and judging."),
     Shown(
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
     ),

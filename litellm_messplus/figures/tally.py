@@ -200,18 +200,17 @@ class Tally:
     def paid_after(self) -> int | None:
         """The number of requests after which serving has saved what labels cost so far; None while
         it saves nothing (the break-even volume of SAVERouter, arXiv 2609.37402)."""
-        saved = self.compared_cost_largest - self.compared_cost
-        return requests_to_pay(self.label_cost, saved, self.compared)
+        return requests_to_pay(self.label_cost, self.routing_saved, self.compared)
 
     @property
-    def paid(self) -> float:
-        """The cost compared with the largest's: of serving the compared requests, and of labels."""
-        return self.compared_cost + self.label_cost
+    def routing_saved(self) -> float:
+        """The cost by which serving the compared requests is less than the largest alone."""
+        return self.compared_cost_largest - self.compared_cost
 
     @property
     def saved(self) -> float:
-        """The cost by which ``paid`` is less than that of the largest alone."""
-        return self.compared_cost_largest - self.paid
+        """The same less the cost of labels."""
+        return self.routing_saved - self.label_cost
 
     @property
     def saved_share(self) -> float | None:

@@ -21,7 +21,7 @@ from litellm_messplus.serving.metrics import exposition, readiness_gauges
 from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.status.alerts import LATE_STATE, AlertLog
+from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures
 from litellm_messplus.status.build import WINDOW, read_status
 from litellm_messplus.status.gauges import Series, gauges, live_gauges
 from litellm_messplus.status.report import LiveLevel, LiveLevels, Status, unrouted_of
@@ -131,7 +131,7 @@ class StatusWatch:
     state_seconds: Callable[[], float]
 
     def __post_init__(self) -> None:
-        self._alerts = AlertLog()
+        self._alerts, self._recent = AlertLog(), RecentFailures()
         self._readings = SharedReadings()
 
     def start(self, periodic: Periodic) -> None:
@@ -158,10 +158,10 @@ class StatusWatch:
         return await self._readings.get("figures", figures)
 
     async def _status(self, window: int, **chosen: bool) -> Status:
-        """Read the status, with the failures of the running workers: an alert ends with the worker
-        that had the failure."""
+        """Read the status, with the recent failures of the running workers: an alert ends with the
+        worker that had the failure."""
         sums = await self.shared.sums()
-        running = counters_of(sums.running) | self._late_state()
+        running = self._recent.of(counters_of(sums.running)) | self._late_state()
         found = await read_status(self.database, window, self._live(), running, **chosen)
         return replace(found, unrouted=unrouted_of(sums.everyone))
 

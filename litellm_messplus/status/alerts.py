@@ -2,7 +2,8 @@
 go."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Standing
 from litellm_messplus.figures.words import percent, percent_range
@@ -47,6 +48,11 @@ FAILURES = {
 }
 """Descriptions of what failed, and the counters of `GET /messplus/health` that count it."""
 
+
+RECENT_SECONDS = 600.0
+"""Seconds after which a failure that has not come again is over."""
+LASTING = {"records_dropped"}
+"""Counters of what stays lost."""
 
 LATE_STATE = "state_seconds"
 """The key in `GET /messplus/health` of the age of a state that is late, in seconds."""
@@ -93,7 +99,7 @@ def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
     for kind, (words, *names) in FAILURES.items():
         failed = [f"{name} {counters[name]}" for name in names if counters.get(name)]
         if failed:
-            message = f"{words} since the proxy started: {', '.join(failed)}"
+            message = f"{words}, by count since the start: {', '.join(failed)}"
             alerts.append(Alert(kind, message))
     if (seconds := counters.get(LATE_STATE)) is not None:
         message = (
@@ -102,6 +108,25 @@ def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
         )
         alerts.append(Alert(AlertKind.LATE_STATE, message))
     return alerts
+
+
+class RecentFailures:
+    """The counts of failures that are still to be acted on: lost records, and those that rose in
+    the last minutes, as one process has seen it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._risen: dict[str, tuple[int, float]] = {}
+        """The last count by name, and when it rose to that."""
+
+    def of(self, counters: Mapping[str, int]) -> dict[str, int]:
+        """Note the counters as they are now, and return those that are to be acted on."""
+        now = self._clock()
+        for name, count in counters.items():
+            known, at = self._risen.get(name, (0, now))
+            self._risen[name] = count, now if count > known else at
+        recent = {name for name, (_, at) in self._risen.items() if now - at < RECENT_SECONDS}
+        return {n: count for n, count in counters.items() if n in recent or n in LASTING}
 
 
 def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:

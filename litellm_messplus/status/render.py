@@ -220,7 +220,7 @@ def _figures(level: LevelStatus) -> Iterator[str]:
     if level.overall.answers.failed:
         share = percent(level.overall.answers.answered_share)
         yield f"{share} answered, failed {level.overall.failures_in_words}"
-    yield _saved_in_words(level.overall, level.baseline)
+    yield _saved_in_words(level)
 
 
 def _rate_in_words(window: WindowStatus) -> str:
@@ -237,10 +237,23 @@ def _promised(promised: float, alpha: float) -> str:
     return now if promised == alpha else f"{figure(100.0 * promised, '%')} on average and {now} now"
 
 
-def _saved_in_words(window: WindowStatus, baseline: str) -> str:
-    share = window.savings.saved_share if window.savings else None
-    if share is None:
+DEAR_LABELS = 0.25
+"""Share of what routing saves from which on labels are named as dear."""
+
+
+def _saved_in_words(level: LevelStatus) -> str:
+    """Write what routing saved, what labels cost, and the rest, as one sentence."""
+    found, unit = level.overall.savings, level.cost_unit
+    if found is None or not found.cost_largest:
         return "what was saved is unknown"
-    if share < 0.0:
-        return f"cost {percent(-share)} more than always calling {baseline}"
-    return f"saved {percent(share)} against always calling {baseline}"
+    did = "saved" if found.routing_saved >= 0.0 else "cost"
+    more = "of" if found.routing_saved >= 0.0 else "more than"
+    share = percent(abs(found.routing_saved) / found.cost_largest)
+    amount = figure(abs(found.routing_saved), unit)
+    text = f"routing {did} {amount} ({share}) {more} always calling {level.baseline}"
+    if found.label_cost:
+        text += f"; finding labels cost {figure(found.label_cost, unit)}"
+        text += f"; net {figure(found.saved, unit)}"
+    if found.label_cost > DEAR_LABELS * max(found.routing_saved, 0.0):
+        text += " (for fewer labels, lower label_rate or buy_labels)"
+    return text

@@ -172,14 +172,14 @@ class Exploration:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """The savings against always calling the largest: of the answered ``requests`` for which both
-    costs are known, less the cost of judging and of calls that no user saw.
-
-    Below zero, routing cost more than it saved.
-    """
+    """The savings against always calling the largest, of the answered ``requests`` for which both
+    costs are known: what serving them saved, and that less the cost of labels, which is of judging
+    and of calls that no user saw."""
 
     requests: int
     cost_largest: float
+    routing_saved: float
+    label_cost: float
     saved: float
     saved_share: float | None
     paid_after: int | None

@@ -137,7 +137,7 @@ def _forecast_text(found: Forecast | None) -> str:
     parts, saved = _figures(found), found.would_have_saved
     if saved is not None:
         share = percent_around(saved.estimate, saved.low, saved.high)
-        parts += f", and would have saved {share} against always calling the largest"
+        parts += f", and would have saved {share} of always calling the largest, before labels"
     return f"; routing is forecast at {parts}" if parts else "; no forecast yet"
 
 

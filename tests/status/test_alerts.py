@@ -11,7 +11,7 @@ from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.routing import adaptive
 from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.routing.trying import Knowledge
-from litellm_messplus.status.alerts import AlertLog, failure_alerts
+from litellm_messplus.status.alerts import AlertLog, RecentFailures, failure_alerts
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.reading import RECENT_DECISIONS
 from litellm_messplus.status.report import Alert, AlertKind, LiveLevel, Source, Status
@@ -203,6 +203,21 @@ def test_an_alert_is_reported_once_though_its_numbers_change() -> None:
     assert log.update([]) == ["alert below (llama/default) is over"]
     assert log.update([]) == []
     assert log.update([alert()]) == ["alert below (llama/default): 60 %"]
+
+
+def test_a_failure_that_does_not_come_again_is_over_after_ten_minutes() -> None:
+    now = [0.0]
+    recent = RecentFailures(lambda: now[0])
+    seen = {"journal_failures": 2, "records_dropped": 1}
+    assert recent.of(seen) == seen
+
+    now[0] = 300.0
+    assert recent.of({**seen, "journal_failures": 1}) == {**seen, "journal_failures": 1}
+    assert recent.of(seen) == seen  # one worker less, and a new failure
+    now[0] = 899.0
+    assert recent.of(seen) == seen
+    now[0] = 900.0
+    assert recent.of(seen) == {"records_dropped": 1}
 
 
 def test_a_wavering_alert_is_one_alert() -> None:

@@ -39,7 +39,7 @@ def test_one_line_for_each_promise(seeded_log: Path) -> None:
 
     assert lines[0].startswith("llama, default: 82.0 % (78.6 to 84.9 %) satisfied of 570 judged, ")
     assert lines[0].endswith("nothing to do")
-    assert "% against always calling vllm/Llama-3.3-70B;" in lines[0]
+    assert "%) of always calling vllm/Llama-3.3-70B; finding labels cost " in lines[0]
     assert lines[1].startswith("llama, gold: ")
     assert lines[1].endswith("to do: lower alpha, or add a model that satisfies more")
     assert all(line.startswith("llama/gold: ") for line in lines[2:-1])

@@ -36,7 +36,8 @@ def test_the_whole_line() -> None:
     assert line(status(**MANY)) == (
         "llama, default: 70.0 % (68.6 to 71.4 %) satisfied of 4000 judged, of 5000 answered, of "
         "5000 requests, promised 70 %: on track; "
-        "saved 75.0 % against always calling large; nothing to do"
+        "routing saved 31 (77.5 %) of always calling large; finding labels cost 1; net 30; "
+        "nothing to do"
     )
 
 
@@ -55,8 +56,20 @@ def test_the_whole_line() -> None:
             {"mean_alpha": 0.66667, "rate": 0.8},
             "promised 66.67 % on average and 70 % now: on track; ",
         ),
-        ({"compared_cost": 43.0}, "; cost 10.0 % more than always calling large; "),
-        ({"compared_cost": 39.0}, "; saved 0.0 % against always calling large; "),
+        (
+            {"compared_cost": 43.0},
+            "; routing cost 3 (7.5 %) more than always calling large; finding labels cost 1; "
+            "net -4 (for fewer labels, lower label_rate or buy_labels); ",
+        ),
+        (
+            {"compared_cost": 36.0},
+            "; routing saved 4 (10.0 %) of always calling large; finding labels cost 1; net 3; ",
+        ),
+        (
+            {"compared_cost": 36.01},
+            "; finding labels cost 1; net 2.99 (for fewer labels, lower label_rate or buy_labels)",
+        ),
+        ({"exploration_cost": 0.0}, "; routing saved 31 (77.5 %) of always calling large; nothing"),
         ({"compared": 0}, "; what was saved is unknown; "),
     ],
 )
@@ -115,7 +128,7 @@ def test_a_proxy_that_does_not_name_the_largest() -> None:
     (level,) = found.levels
     found = replace(found, levels=(replace(level, largest=None),))
 
-    assert "saved 75.0 % against always calling the largest model;" in line(found)
+    assert "routing saved 31 (77.5 %) of always calling the largest model;" in line(found)
     assert "saved against the largest model" in printed(found)
 
 

@@ -57,8 +57,8 @@ async def test_a_watched_zoo_has_its_forecast_and_no_promise(database: AsyncEngi
     lines = [line.plain for line in summary(found)]
     assert lines[-1].startswith("zoo: watch, before large; routing is forecast at 90.0 % (")
     assert lines[-1].endswith(
-        "satisfied, 5 (5 to 5) a request, and would have saved 0.0 % (0.0 to 0.0 %) against always "
-        "calling the largest"
+        "satisfied, 5 (5 to 5) a request, and would have saved 0.0 % (0.0 to 0.0 %) of always "
+        "calling the largest, before labels"
     )
 
 

@@ -66,7 +66,7 @@ function whole(spent, level, isRouted) {
     [
       spent.unseen && ["calls that no user saw", cost(spent.unseen_today, unit), cost(spent.unseen, unit)],
       spent.judging && ["judging", cost(spent.judging_today, "usd"), cost(spent.judging, "usd")],
-      isRouted && ["saved by routing, labels subtracted", "", cost(spent.saved, unit)],
+      isRouted && ["saved by routing, less labels of routed requests", "", cost(spent.saved, unit)],
     ].filter(Boolean),
   );
 }

@@ -93,7 +93,8 @@ function inUse(level) {
     el(
       "span",
       { class: "facts" },
-      fact("saved", savings ? percent(savings.saved_share, 0) : "–", level.largest ? `against ${modelName(level.largest)}` : ""),
+      fact("routing saved", savings ? percent(savings.routing_saved / savings.cost_largest, 0) : "–", level.largest ? `of always calling ${modelName(level.largest)}` : ""),
+      savings && savings.label_cost ? fact("labels cost", cost(savings.label_cost, unit), `net saved ${cost(savings.saved, unit)}`) : null,
       fact("labels paid for", savings && isKnown(savings.paid_after) ? `after ${count(savings.paid_after)}` : "–", "requests"),
       fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
       queue(level.queue),
