@@ -112,7 +112,7 @@ def mode_in_words(mode: str, share: float, before: str | None) -> str:
 
 def _forecast(found: "Mapping[str, Any]") -> str:
     satisfied, cost = found["satisfaction"], found["cost"]
-    rate = "satisfaction not known yet"
+    rate = "satisfaction not known yet (a label_rate buys more labels)"
     if satisfied is not None:
         rate = percent_around(satisfied["estimate"], satisfied["low"], satisfied["high"])
     money = "cost not known yet"

@@ -118,7 +118,7 @@ def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
 
 def _held(expected: Forecast, came: Happened | None) -> str:
     """Write a forecast next to the outcome."""
-    return f"forecast at {_figures(expected) or 'nothing yet'}; happened: {_came(came)}"
+    return f"forecast at {_figures(expected)}; happened: {_came(came)}"
 
 
 def _came(found: Happened | None) -> str:
@@ -138,7 +138,7 @@ def _forecast_text(found: Forecast | None) -> str:
     if saved is not None:
         share = percent_around(saved.estimate, saved.low, saved.high)
         parts += f", and would have saved {share} of always calling the largest, before labels"
-    return f"; routing is forecast at {parts}" if parts else "; no forecast yet"
+    return f"; routing is forecast at {parts}"
 
 
 def _figures(found: Forecast) -> str:
@@ -146,6 +146,8 @@ def _figures(found: Forecast) -> str:
     if found.satisfaction is not None:
         rate = found.satisfaction
         parts.append(f"{percent_around(rate.estimate, rate.low, rate.high)} satisfied")
+    else:
+        parts.append(f"satisfaction not known yet: {found.called} judged, a label_rate buys more")
     if found.cost is not None:
         cost = found.cost
         parts.append(f"{around(cost.estimate, cost.low, cost.high)} a request")

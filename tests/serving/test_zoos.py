@@ -123,7 +123,7 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
     assert now["happened"] is None
     said = list(lines(answer.json()))
     place = next(number for number, line in enumerate(said) if line.startswith("  before: on"))
-    assert said[place + 1].startswith("    forecast: satisfaction not known yet")
+    assert said[place + 1].startswith("    forecast: satisfaction not known yet (a label_rate")
     assert said[place + 2].startswith("    happened: not judged")
 
 

@@ -13,7 +13,7 @@ export function callsPanel() {
 /** The colour of each candidate, the same in every chart. */
 export function colours(points) {
   const names = new Set(points.flatMap((point) => [...Object.keys(point.served), ...Object.keys(point.explored)]));
-  return new Map([...names].sort().map((name, place) => [name, `c${(place % COLOURS) + 1}`]));
+  return new Map([...names].sort((a, b) => !a - !b || (a < b ? -1 : 1)).map((name, place) => [name, `c${(place % COLOURS) + 1}`]));
 }
 
 function model({ points, axis }) {
