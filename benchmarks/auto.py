@@ -32,20 +32,20 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from examples.tiny_zoo.judges import FALSE_SATISFIED, FALSE_UNSATISFIED
+from litellm_messplus.core.adaptive_policy import AdaptivePolicy
+from litellm_messplus.core.decision import Situation
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.buying import HOURS, is_drawn, need, rate
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Matrix, Recording
 from litellm_messplus.replay.run import Run, build_engine
 from litellm_messplus.replay.summary import mix_cost
-from litellm_messplus.routing.decision import Situation
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.serving.buying import compared_too, unseen_costs
 from litellm_messplus.serving.label_purse import ORDERS, LabelPurse
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.store.judging import LabelCosts
 
 SHARE_OF_SAVED = 0.1

@@ -13,7 +13,7 @@ import tracemalloc
 
 from litellm_messplus.conversations.line import LineRequest
 from litellm_messplus.conversations.lines import LINES, POINTS, Lines
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 
 CASES = ((48_000, 40, 0.2), (416_000, 300, 1.5))
 """Characters of a prompt, its turns, and the budget in milliseconds."""

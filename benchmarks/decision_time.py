@@ -25,10 +25,13 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.core.adaptive_policy import AdaptivePolicy
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.entries import Example, Settled
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.surface import read_surface
+from litellm_messplus.core.verdict import Given
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
@@ -36,9 +39,6 @@ from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.state.entries import Example, Settled
-from litellm_messplus.state.verdict import Given
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
 

@@ -32,15 +32,15 @@ from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.core.adaptive_policy import AdaptivePolicy
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.head import Label
+from litellm_messplus.core.predictor import Predictor
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Recording, concatenate
 from litellm_messplus.replay.run import Run, Verdict, build_engine
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 
 MIXED = {
     "tiny": 0.80,

@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.watching import FEWEST, SAMPLE, Watch, WatchedRun, happened
-from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.encoder import Encoder
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.experiment import Experiment, Session
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.plan import Plan

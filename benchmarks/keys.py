@@ -38,14 +38,14 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.entries import Example
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.labels.key_pull import LabelContent, LevelActivity, may_count
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.settings.labels import LabelsSettings
-from litellm_messplus.state.entries import Example
 from tests.support.builders import (
     build_engine,
     build_zoo,

@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decision_time import configuration
 from benchmarks.scaled_log import BLOCK, Scaled, make_log
 from benchmarks.verdicts_on_one_answer import Steps
+from litellm_messplus.core import snapshot
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.inspecting.listing import Wanted, requests_in
@@ -40,7 +41,6 @@ from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.serving.feedback import Feedback
 from litellm_messplus.serving.startup import open_database
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.entries import read_entries

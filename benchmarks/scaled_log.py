@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import RowMapping, Table, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.learning.projections import add_sums
 from litellm_messplus.learning.sums import HIGHEST, SUMS, Figures
 from litellm_messplus.records import (
@@ -26,7 +27,6 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import (
     CallRole,
     CallStatus,

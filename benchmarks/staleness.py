@@ -32,17 +32,17 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.core.encoder import Encoder
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.published import Publication, View, view_of
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Labelled
-from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Matrix, Recording
 from litellm_messplus.replay.run import Run, build_engine, drawn_labels
 from litellm_messplus.replay.summary import mix_cost
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.state.published import Publication, View, view_of
 
 EVERY = (1, 50, 200, 1000)
 MOST, MISSED = 1.05, 0.01

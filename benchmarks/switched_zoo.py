@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.records import (
     Asker,
     CallRecord,

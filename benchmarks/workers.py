@@ -29,6 +29,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.published import Publication, View, view_of
+from litellm_messplus.core.surface import VERSION, read_surface
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
@@ -36,12 +40,8 @@ from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
 from litellm_messplus.learning.spool import Spool
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support import packages

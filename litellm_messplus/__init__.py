@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from litellm_messplus.conformance import check_encoder
-    from litellm_messplus.energy.meter import Meter, Reading, Window, reading
-    from litellm_messplus.labels.checks.check import Check, Score
-    from litellm_messplus.labels.source import Answer, AnsweredCall
-    from litellm_messplus.prediction.encoder import (
+    from litellm_messplus.core.encoder import (
         Conversation,
         Encoder,
         FeatureRows,
@@ -21,7 +18,10 @@ if TYPE_CHECKING:
         Turn,
         shortened,
     )
-    from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+    from litellm_messplus.core.hashed_ngrams import HashedNgrams
+    from litellm_messplus.energy.meter import Meter, Reading, Window, reading
+    from litellm_messplus.labels.checks.check import Check, Score
+    from litellm_messplus.labels.source import Answer, AnsweredCall
     from litellm_messplus.replay.experiment import Experiment
     from litellm_messplus.replay.files import read_file
     from litellm_messplus.replay.plan import Plan
@@ -56,23 +56,23 @@ _HOME_OF = {
     "AnsweredCall": "litellm_messplus.labels.source",
     "Check": "litellm_messplus.labels.checks.check",
     "ConfigurationError": "litellm_messplus.runtime.errors",
-    "Conversation": "litellm_messplus.prediction.encoder",
-    "Encoder": "litellm_messplus.prediction.encoder",
+    "Conversation": "litellm_messplus.core.encoder",
+    "Encoder": "litellm_messplus.core.encoder",
     "Experiment": "litellm_messplus.replay.experiment",
-    "FeatureRows": "litellm_messplus.prediction.encoder",
-    "Features": "litellm_messplus.prediction.encoder",
-    "HashedNgrams": "litellm_messplus.prediction.hashed_ngrams",
+    "FeatureRows": "litellm_messplus.core.encoder",
+    "Features": "litellm_messplus.core.encoder",
+    "HashedNgrams": "litellm_messplus.core.hashed_ngrams",
     "MessplusError": "litellm_messplus.runtime.errors",
     "Meter": "litellm_messplus.energy.meter",
     "Plan": "litellm_messplus.replay.plan",
     "Reading": "litellm_messplus.energy.meter",
     "Score": "litellm_messplus.labels.checks.check",
-    "Turn": "litellm_messplus.prediction.encoder",
+    "Turn": "litellm_messplus.core.encoder",
     "Window": "litellm_messplus.energy.meter",
     "check_encoder": "litellm_messplus.conformance",
     "read_file": "litellm_messplus.replay.files",
     "reading": "litellm_messplus.energy.meter",
-    "shortened": "litellm_messplus.prediction.encoder",
+    "shortened": "litellm_messplus.core.encoder",
 }
 """Where each public name is loaded from."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Turn
+from litellm_messplus.core.encoder import Conversation, Encoder, FeatureRows, Turn
 
 TEXTS = {
     "a question": "What is 17 + 25?\nAnswer in one word, please.",

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core import snapshot
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.runtime.counters import logger
-from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import read_entries
 

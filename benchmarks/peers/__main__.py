@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.drift import MIXED
 from benchmarks.peers import page, picture
 from benchmarks.peers.runs import Peers, Row, names, not_run
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import one_each, read_file
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.peers import litellm_bandit, paced_bandit
 from benchmarks.peers.paced_bandit import Contexts
-from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.replay.experiment import Baseline, Experiment, Session, settings_of
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice, takewhile
 
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 
 DIGEST = 16
 """Bytes: two of a trillion beginnings collide with a probability of 1 in 10^15."""

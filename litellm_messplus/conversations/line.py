@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from litellm_messplus.conversations.digests import Digest
+from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.costs.price import Price, Usage
-from litellm_messplus.prediction.encoder import Conversation
 
 # The part of a line that is in a deployment's prompt cache, and so is read at a discount.
 

@@ -6,6 +6,24 @@ The proxy and the replay both drive this class, so that a replay shows what prod
 from collections import defaultdict
 from collections.abc import Mapping
 
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.decision import Decision, Situation, aim, raised
+from litellm_messplus.core.encoder import EncoderFacts
+from litellm_messplus.core.entries import (
+    CandidateChanged,
+    Decided,
+    Entry,
+    Settled,
+)
+from litellm_messplus.core.held import alone, held, upwards, without_trials
+from litellm_messplus.core.policy import build_policy
+from litellm_messplus.core.predictor import Seen
+from litellm_messplus.core.prompt_heads import LengthHeads
+from litellm_messplus.core.published import View, load_view
+from litellm_messplus.core.second_answer import CHECKED_SHARE, second
+from litellm_messplus.core.verdict import Rule
+from litellm_messplus.core.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.deciding.expectations import Expectations
@@ -15,29 +33,11 @@ from litellm_messplus.deciding.question import (
     Question,
     Reading,
 )
-from litellm_messplus.prediction.answer import AnswerSurface
-from litellm_messplus.prediction.encoder import EncoderFacts
-from litellm_messplus.prediction.predictor import Seen
-from litellm_messplus.prediction.prompt_heads import LengthHeads
-from litellm_messplus.routing.decision import Decision, Situation, aim, raised
-from litellm_messplus.routing.held import alone, held, upwards, without_trials
-from litellm_messplus.routing.second_answer import CHECKED_SHARE, second
 from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state import snapshot
-from litellm_messplus.state.entries import (
-    CandidateChanged,
-    Decided,
-    Entry,
-    Settled,
-)
-from litellm_messplus.state.policy import build_policy
-from litellm_messplus.state.published import View, load_view
-from litellm_messplus.state.verdict import Rule
-from litellm_messplus.state.zoo_state import ExpectedUse, ZooState
 
 
 class Engine:

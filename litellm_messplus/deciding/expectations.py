@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from litellm_messplus.conversations.caches import Ahead
+from litellm_messplus.core.answer_heads import Spread
+from litellm_messplus.core.decision import Estimate
+from litellm_messplus.core.plan import FEWEST, Outlook
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.zoo_state import ZooState
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import expected
-from litellm_messplus.prediction.answer_heads import Spread
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing.decision import Estimate
-from litellm_messplus.routing.plan import FEWEST, Outlook
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state.zoo_state import ZooState
 
 OUTLOOKS = 8
 """The most outlooks cached, for different sets of healthy candidates or prices."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from litellm_messplus.prediction.encoder import Conversation, middle_left_out, shortened
+from litellm_messplus.core.encoder import Conversation, middle_left_out, shortened
 
 # Names for weights: they depend on the files, not on their location.
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.encoder import Conversation, Encoder, FeatureRows
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.loading import DOTTED_PATH, load_part
 

@@ -11,7 +11,7 @@ from threading import Thread
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows, Features
+from litellm_messplus.core.encoder import Conversation, Encoder, FeatureRows, Features
 from litellm_messplus.runtime.bounded import Bounded
 
 MOST_AT_ONCE = 32

@@ -13,8 +13,8 @@ import torch
 from huggingface_hub import snapshot_download
 from transformers import AutoModel, AutoTokenizer
 
+from litellm_messplus.core.encoder import FeatureRows
 from litellm_messplus.encoders.bounds import MAX_TOKENS, OF_256_TOKENS, fingerprint
-from litellm_messplus.prediction.encoder import FeatureRows
 from litellm_messplus.runtime.errors import ConfigurationError
 
 _BATCH = 32

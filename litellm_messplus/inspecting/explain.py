@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.surface import NUMBERS, Number
 from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.inspecting.logged import Logged
-from litellm_messplus.prediction.surface import NUMBERS, Number
-from litellm_messplus.routing.decision import Reason
 
 # The reason of a decision, in words.
 

@@ -11,11 +11,11 @@ from pydantic import BaseModel, create_model
 from sqlalchemy import RowMapping, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.prediction.surface import VERSION
+from litellm_messplus.core.surface import VERSION
+from litellm_messplus.core.verdict import counting
 from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord
 from litellm_messplus.rows import Declared, columns_of
 from litellm_messplus.runtime.errors import MessplusError
-from litellm_messplus.state.verdict import counting
 from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.model_changes import ModelChange, logged_changes
 from litellm_messplus.store.reading import reading

@@ -6,12 +6,12 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.held import FAILED
 from litellm_messplus.figures.words import UNKNOWN, figure, moment, percent
 from litellm_messplus.inspecting.explain import Explanation, reason_in_words
 from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import Row, plain
-from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.held import FAILED
 from litellm_messplus.runtime.terminal import Rows, numbers, whole, words
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.switching.modes import LITELLM

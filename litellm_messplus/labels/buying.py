@@ -11,8 +11,8 @@ from datetime import date
 
 import numpy as np
 
-from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.surface import Surface
+from litellm_messplus.core.predictor import Predictor
+from litellm_messplus.core.surface import Surface
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.draws import uniform
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.records import LabelRecord, new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import LabelKind

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.core.published import Publication, View, view_of
 from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.learner import SNAPSHOT_EVERY, Learner
 from litellm_messplus.learning.lease import adjacent_path
@@ -17,7 +18,6 @@ from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.state.published import Publication, View, view_of
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import DatabaseFileGoneError, is_the_records_fault
 from litellm_messplus.store.inbox import Batch, DeposedError

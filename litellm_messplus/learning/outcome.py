@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
+from litellm_messplus.core.verdict import counting
 from litellm_messplus.records import served_call_id
 from litellm_messplus.rows import column, record
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, CallRole, CallStatus
-from litellm_messplus.state.verdict import counting
 
 Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or to be written."""

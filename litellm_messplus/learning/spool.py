@@ -11,12 +11,12 @@ from dataclasses import KW_ONLY, dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals, Unlogged, ids_of
+from litellm_messplus.core.published import Publication
 from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.state.published import Publication
 from litellm_messplus.store import inbox
 from litellm_messplus.store.history import arrived_ids
 

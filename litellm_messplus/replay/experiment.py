@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import ValidationError
 from rich.console import Console
 
-from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.encoder import Encoder
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.files import ANSWER, SCORE, Joining, one_each, read_file, streams
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Matrix, Recording, ReplayError, concatenate

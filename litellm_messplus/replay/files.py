@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS, Answer, read_answer
-from litellm_messplus.prediction.encoder import Encoder
+from litellm_messplus.core.answer import ANSWER_NUMBERS, Answer, read_answer
+from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.replay.recording import (
     AnswerRows,
     Matrix,

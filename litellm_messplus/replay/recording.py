@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
-from litellm_messplus.prediction.surface import Surface, read_surface
+from litellm_messplus.core.encoder import Conversation, Encoder, FeatureRows
+from litellm_messplus.core.surface import Surface, read_surface
 from litellm_messplus.runtime.errors import MessplusError
 
 # Errors that a user of `messplus replay` can make.

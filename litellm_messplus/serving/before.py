@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.labels.buying import KeyShares
 from litellm_messplus.records import RequestRecord
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.purse import Purse

@@ -7,14 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.core.adaptive_policy import AdaptivePolicy
+from litellm_messplus.core.decision import Decision, Situation
+from litellm_messplus.core.surface import Surface
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.labels.buying import LEAST, KeyShares, is_drawn, need, rate
 from litellm_messplus.labels.checks.shipped import REFERENCE
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.source import Finding, JudgedRequest
-from litellm_messplus.prediction.surface import Surface
-from litellm_messplus.routing.decision import Decision, Situation
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.purse import MOST
@@ -24,7 +25,6 @@ from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 from litellm_messplus.store.judging import LabelCosts, first_request, label_costs
 from litellm_messplus.store.worker_counters import running
 

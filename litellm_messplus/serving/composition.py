@@ -6,6 +6,7 @@ from functools import partial
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
@@ -14,7 +15,6 @@ from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.learning.learner import Learner
 from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.spool import Spool
-from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Closings, Periodic

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm_messplus.core.decision import Reason, Situation
+from litellm_messplus.core.held import Gated, baseline
+from litellm_messplus.core.surface import VERSION
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice
-from litellm_messplus.prediction.surface import VERSION
 from litellm_messplus.records import RequestRecord
-from litellm_messplus.routing.decision import Reason, Situation
-from litellm_messplus.routing.held import Gated, baseline
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving.buying import Buyer

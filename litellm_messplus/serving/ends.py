@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 from litellm_messplus.conversations.line import Place
+from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.question import Reading
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import JudgedRequest, LabelDesk
-from litellm_messplus.prediction.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import NoAnswerError, error_words

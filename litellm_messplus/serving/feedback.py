@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals
+from litellm_messplus.core.decision import label_weight
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
-from litellm_messplus.routing.decision import label_weight
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     LateLogError,

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.conversations.line import Place
+from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question, Reading
 from litellm_messplus.labels.source import JudgedRequest
-from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.bounded import Bounded

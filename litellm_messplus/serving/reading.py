@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.surface import read_surface
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.encoders.service import FeatureService
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.serving.deployments.deployment import Deployment, group
 from litellm_messplus.serving.deployments.gates import Admission, Gates, Needs
 from litellm_messplus.serving.deployments.metering import PromptTokens

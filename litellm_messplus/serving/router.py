@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.records import RequestRecord, new_id
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace

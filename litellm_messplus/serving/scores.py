@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm_messplus.core.answer import SCORE_SECONDS, AnswerSurface, as_score, with_score
 from litellm_messplus.labels.checks.check import CheckTimeoutError, LimitedFunction
 from litellm_messplus.labels.checks.source import Checks, load_function
 from litellm_messplus.labels.source import AnsweredCall, JudgedRequest, LabelDesk
-from litellm_messplus.prediction.answer import SCORE_SECONDS, AnswerSurface, as_score, with_score
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.surfaces.answers import as_plain

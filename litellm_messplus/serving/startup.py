@@ -18,6 +18,7 @@ from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.learning.keeper import Keeper, LearnerGoneError
@@ -25,7 +26,6 @@ from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.learning.spool import Spool
-from litellm_messplus.prediction.encoder import Encoder
 from litellm_messplus.restore import keep_new, restore
 from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.errors import DatabaseAwayError

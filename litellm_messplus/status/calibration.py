@@ -11,10 +11,10 @@ from math import log, sqrt
 from operator import add
 from typing import Self
 
+from litellm_messplus.core.change import ChangeTest
+from litellm_messplus.core.head import Label
+from litellm_messplus.core.rates import FadingRate, rates
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Z, effective, wilson
-from litellm_messplus.prediction.change import ChangeTest
-from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.rates import FadingRate, rates
 
 BINS = 10
 EDGE = 0.01

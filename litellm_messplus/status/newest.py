@@ -9,8 +9,8 @@ from sqlalchemy import Select, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.conversations.rule import KEPT, Hold
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.figures.tally import share
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.reading import window_start, within
 from litellm_messplus.store.tables import calls, labels, outcomes, requests, served_call

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.core.answer_heads import Spread
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.plan import EVIDENCE, Frontier, Matrix, Outlook, ReadingGains, rising
+from litellm_messplus.core.second_answer import gains, shares
 from litellm_messplus.figures.words import figure, percent
-from litellm_messplus.prediction.answer_heads import Spread
-from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.plan import EVIDENCE, Frontier, Matrix, Outlook, ReadingGains, rising
-from litellm_messplus.routing.second_answer import gains, shares
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.tables import calls, requests

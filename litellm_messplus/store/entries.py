@@ -12,12 +12,24 @@ from typing import Any
 from sqlalchemy import Column, Row, Select, Table, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.answer_heads import Turn
+from litellm_messplus.core.catalog import price_of
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.entries import (
+    CandidateChanged,
+    Decided,
+    Entry,
+    Example,
+    FailedCall,
+    Labelled,
+    Settled,
+)
+from litellm_messplus.core.held import Gated
+from litellm_messplus.core.predictor import Before
+from litellm_messplus.core.surface import Surface
+from litellm_messplus.core.verdict import Given
 from litellm_messplus.figures.tally import taken
-from litellm_messplus.prediction.answer import AnswerSurface
-from litellm_messplus.prediction.answer_heads import Turn
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.predictor import Before
-from litellm_messplus.prediction.surface import Surface
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -27,21 +39,9 @@ from litellm_messplus.records import (
     RequestRecord,
     request_of,
 )
-from litellm_messplus.routing.held import Gated
 from litellm_messplus.rows import columns_of, facet, rebuilt
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Change
-from litellm_messplus.state.catalog import price_of
-from litellm_messplus.state.entries import (
-    CandidateChanged,
-    Decided,
-    Entry,
-    Example,
-    FailedCall,
-    Labelled,
-    Settled,
-)
-from litellm_messplus.state.verdict import Given
 from litellm_messplus.store.first_answers import Remembered, before_in, with_before
 from litellm_messplus.store.rows import features_from_bytes, logged_answer, logged_surface
 from litellm_messplus.store.standing import StandingLabels, given

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, Table, and_, case
 
-from litellm_messplus.prediction.answer import AnswerSurface
-from litellm_messplus.prediction.predictor import Before
+from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.entries import Settled
+from litellm_messplus.core.predictor import Before
 from litellm_messplus.records import CallRecord, RequestRecord, replaced_call_id, served_call_id
 from litellm_messplus.runtime.vocabulary import CallRole
-from litellm_messplus.state.entries import Settled
 from litellm_messplus.store.rows import logged_answer
 from litellm_messplus.store.tables import calls, served_call
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.core.predictor import Predictor
+from litellm_messplus.core.snapshot import predictor_of
 from litellm_messplus.figures.words import percent
-from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.state.snapshot import predictor_of
 from litellm_messplus.store.tables import snapshots
 
 NEW = timedelta(days=1)

@@ -31,9 +31,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS, ANSWER_VERSION, AnswerSurface
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.surface import NUMBERS, VERSION, Surface
+from litellm_messplus.core.answer import ANSWER_NUMBERS, ANSWER_VERSION, AnswerSurface
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.surface import NUMBERS, VERSION, Surface
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, Declared, by_type, columns_of, flat
 
 metadata = MetaData()

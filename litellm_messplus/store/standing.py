@@ -11,9 +11,9 @@ from typing import Any, Self
 from sqlalchemy import Select, and_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from litellm_messplus.core.verdict import Given, newest_of_sources
 from litellm_messplus.learning.logged import newest_labels
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.state.verdict import Given, newest_of_sources
 from litellm_messplus.store.tables import calls, labels
 
 

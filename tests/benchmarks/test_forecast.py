@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.forecast import WatchedExperiment, Watching, WatchReport, main, table
 from benchmarks.watching import FEWEST, Watch, WatchedRun, happened
+from litellm_messplus.core.entries import Decided, Labelled
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.recording import Recording, ReplayError
 from litellm_messplus.runtime.vocabulary import WARM_UP
-from litellm_messplus.state.entries import Decided, Labelled
 from tests.support.recordings import ENCODER, synthetic, write_synthetic
 from tests.support.replay_runs import engine_of, entries_of
 

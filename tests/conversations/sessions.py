@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 
 FIRST_QUESTIONS = ("Fix the failing test.", "What is in this repository?", "Hello", "Go on.")
 """Few, so that many sessions begin alike."""

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from litellm_messplus.conversations.digests import LOOK_UPS, Chain, Digests
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 
 DIGESTS = Digests(b"a key of 32 bytes, for the tests")
 SCOPE = ("zoo", "alice")

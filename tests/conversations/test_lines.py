@@ -9,7 +9,7 @@ import pytest
 
 from litellm_messplus.conversations.line import LineRequest, LoggedTurn, Place, Warm
 from litellm_messplus.conversations.lines import WARM, Lines
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
 from tests.conversations.sessions import Request, interleaved

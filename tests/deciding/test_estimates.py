@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.core.decision import Estimate
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS, SECONDS
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.routing.decision import Estimate
 from tests.support.builders import (
     LARGE,
     MEDIUM,

@@ -16,10 +16,10 @@ from benchmarks.simulation.policies import POLICIES
 from litellm_messplus.certificate.evidence import Sampling
 from litellm_messplus.cli.every_day import certificate
 from litellm_messplus.conversations.rule import Hold
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.figures.interval import Verdict
 from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.page.routes import PATH, build_page_routes
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.feedback import Feedback, Outcome
 from litellm_messplus.serving.http import build_routes, response_headers

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.core.head import Label
 from litellm_messplus.figures.interval import Interval, standing
 from litellm_messplus.labels.agreement import Agreement
-from litellm_messplus.prediction.head import Label
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.vocabulary import CallStatus
 from tests.support import history as made

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from litellm_messplus.conformance import check_encoder
+from litellm_messplus.core.encoder import Conversation, Encoder, FeatureRows
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.prediction.encoder import Conversation, Encoder, FeatureRows
 from tests.support.fake_encoder import FakeEncoder
 from tests.support.markdown import ROOT, Document
 from tests.support.tiny_encoder import save_transformer

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litellm_messplus.core.encoder import FeatureRows
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.encoders.lookup import NoEncoder, load_encoder
 from litellm_messplus.encoders.transformer import TransformerEncoder
-from litellm_messplus.prediction.encoder import FeatureRows
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support.fake_encoder import FakeEncoder
 from tests.support.tiny_encoder import save_transformer

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.encoders.bounds import fingerprint
 from litellm_messplus.encoders.transformer import TransformerEncoder
-from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.runtime.errors import ConfigurationError
 from tests.support.tiny_encoder import (
     DIMENSION,

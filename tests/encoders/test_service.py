@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from litellm_messplus.core.encoder import Conversation, FeatureRows, Features
 from litellm_messplus.encoders import service as module
 from litellm_messplus.encoders.service import MOST_AT_ONCE, FeatureService
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
 from tests.support.patience import PATIENT, turns, until_it_holds
 
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.snapshot import load
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.restore import restore
 from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
 from tests.support.proxy import PAPER, Config, Proxy, ask, zoo_config
 from tests.support.tiny_encoder import DIMENSION, save_transformer

@@ -8,8 +8,8 @@ import httpx
 import numpy as np
 import pytest
 
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.costs.usage import COMPLETION_TOKENS
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.replay.run import ZOO, Run, build_engine
 from litellm_messplus.replay.summary import Outcome

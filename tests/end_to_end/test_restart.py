@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.snapshot import load
+from litellm_messplus.core.surface import read_surface
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import read_surface
 from litellm_messplus.restore import restore
 from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.state.snapshot import load
 from litellm_messplus.store.database import create_engine
 from tests.support.patience import until
 from tests.support.proxy import PAPER, Proxy, ask, quick, zoo_config

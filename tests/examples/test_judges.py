@@ -16,9 +16,9 @@ from examples.tiny_zoo.judges import (
     scripted_judge,
 )
 from examples.tiny_zoo.tasks import generate
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.labels.judge.prompts import grades, messages, schema
 from litellm_messplus.labels.source import Answer, JudgedRequest
-from litellm_messplus.prediction.encoder import Conversation, Turn
 
 TASKS = list(generate(4_000, seed=11))
 

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.state import snapshot
+from litellm_messplus.core import snapshot
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.upkeep.verify import verify

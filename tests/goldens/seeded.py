@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 from litellm_messplus import records as of
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.records import CallRecord, Record, RequestRecord
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import (
     CallStatus,
     Change,

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.surface import VERSION, read_surface
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.surface import VERSION, read_surface
 from litellm_messplus.records import RequestRecord
 from tests.support.history import CANDIDATES, History, migrated
 from tests.support.seeded import seeded

@@ -16,11 +16,11 @@ import pytest
 from rich.console import Console
 
 from litellm_messplus.conversations.rule import Hold
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.surface import NAMES
 from litellm_messplus.inspecting.explain import WORDS, Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in, public_history
 from litellm_messplus.inspecting.render import HOLDS, render_explanation, sentences
-from litellm_messplus.prediction.surface import NAMES
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.store.history import find, history
 from litellm_messplus.store.reading import reading
 from tests.support.history import History

@@ -2,9 +2,9 @@
 
 import pytest
 
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.surface import NAMES, read_surface
 from litellm_messplus.inspecting.explain import SHOWN, standing_out, traits
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.surface import NAMES, read_surface
 
 
 def surface(text: str) -> list[float]:

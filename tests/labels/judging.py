@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.labels.agreement import Agreement
 from litellm_messplus.labels.judge.asking import (
     GRADING_SECONDS,
@@ -21,7 +22,6 @@ from litellm_messplus.labels.judge.budget import GRADINGS_PER_DAY, JudgeBudget, 
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.labels.source import Answer, AnsweredCall, Finding, Finish, JudgedRequest
-from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.labels import BuyingSettings

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.labels.judge.prompts import (
     CONVERSATION_CHARACTERS,
     CUT,
@@ -16,7 +17,6 @@ from litellm_messplus.labels.judge.prompts import (
     schema,
 )
 from litellm_messplus.labels.source import Answer, Finish, ToolCall
-from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.settings.labels import RUBRIC
 from tests.labels.judging import REQUEST, says, shown_answers
 

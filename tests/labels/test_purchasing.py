@@ -5,6 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litellm_messplus.core.change import BOUGHT
+from litellm_messplus.core.head import Label
+from litellm_messplus.core.predictor import Predictor
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.surface import NUMBERS, Surface
 from litellm_messplus.labels.buying import (
     DOUBT,
     ENOUGH_PROMPTS,
@@ -23,11 +28,6 @@ from litellm_messplus.labels.buying import (
     rate,
     room,
 )
-from litellm_messplus.prediction.change import BOUGHT
-from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import NUMBERS, Surface
 
 COSTS = st.floats(0.0, 1e6)
 SHARES = st.floats(0.0, 1.0)

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.entries import FailedCall, Labelled
+from litellm_messplus.core.policy import Policy
+from litellm_messplus.core.verdict import Given, Rule
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.records import GradingRecord, Record, RequestRecord
 from litellm_messplus.runtime.vocabulary import (
@@ -20,9 +23,6 @@ from litellm_messplus.runtime.vocabulary import (
     GradingStatus,
     LabelKind,
 )
-from litellm_messplus.state.entries import FailedCall, Labelled
-from litellm_messplus.state.policy import Policy
-from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries

@@ -10,6 +10,8 @@ from typing import cast
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.conversations.rule import Hold, LinePlace
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.held import Gated
 from litellm_messplus.records import (
     CallRecord,
     GradingRecord,
@@ -19,8 +21,6 @@ from litellm_messplus.records import (
     RequestRecord,
     exploration_call_id,
 )
-from litellm_messplus.routing.decision import Reason
-from litellm_messplus.routing.held import Gated
 from litellm_messplus.runtime.vocabulary import CallRole, GradingStatus, LabelKind
 from litellm_messplus.status.report import LiveLevel
 from litellm_messplus.store import log

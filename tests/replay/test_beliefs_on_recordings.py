@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.drift import ALPHAS
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.adaptive_policy import AdaptivePolicy
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.replay.experiment import Experiment
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.replay.run import Run, build_engine
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
 
 ENCODER = HashedNgrams()
 ROOT = Path(__file__).resolve().parents[2]

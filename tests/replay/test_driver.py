@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from litellm_messplus.core.entries import Decided, Labelled, Settled
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.replay.run import Late, Run, build_engine, drawn_labels, prices
 from litellm_messplus.settings.schema import ZooSettings
-from litellm_messplus.state.entries import Decided, Labelled, Settled
 from tests.support.recordings import ENCODER, recording, synthetic
 from tests.support.replay_runs import build_run, engine_of, entries_of
 

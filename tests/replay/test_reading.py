@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS, OWN_SCORE
+from litellm_messplus.core.answer import ANSWER_NUMBERS, OWN_SCORE
 from litellm_messplus.replay.experiment import Experiment, load
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.plan import Plan, Reading

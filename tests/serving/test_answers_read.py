@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.prediction.answer import (
+from litellm_messplus.core.answer import (
     ANSWER_NUMBERS,
     ANSWER_VERSION,
     OWN_SCORE,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.records import served_call_id
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.serving import before, router
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.zoo_modes import ModeRow

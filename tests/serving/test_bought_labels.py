@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given as holds_for
 from hypothesis import strategies as st
 
-from litellm_messplus.routing.adaptive import decide
-from litellm_messplus.routing.trying import Knowledge
+from litellm_messplus.core.account import MOST, Account
+from litellm_messplus.core.adaptive import decide
+from litellm_messplus.core.trying import Knowledge
+from litellm_messplus.core.verdict import Given
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.state.account import MOST, Account
-from litellm_messplus.state.verdict import Given
 from tests.support.builders import (
     LARGE,
     MEDIUM,

@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.serving import startup
@@ -21,7 +22,6 @@ from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.startup import open_database
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.state import snapshot
 from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.answered import read_conversation_key

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.serving import monitoring
 from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.composition import Parts

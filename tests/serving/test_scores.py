@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from litellm import ModelResponse
 
+from litellm_messplus.core.answer import ANSWER_NUMBERS, OWN_SCORE
 from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.source import LabelDesk
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS, OWN_SCORE
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving import scores

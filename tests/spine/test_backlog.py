@@ -13,11 +13,11 @@ from sqlalchemy.exc import OperationalError
 
 from litellm_messplus import backlog as module
 from litellm_messplus.backlog import Backlog, Waiting
+from litellm_messplus.core.entries import Entry
 from litellm_messplus.journal import SETTLE_SECONDS, Journal
 from litellm_messplus.learning import learner
 from litellm_messplus.records import LabelRecord, Record, RequestRecord
 from litellm_messplus.runtime.errors import NotWrittenError, UnsettledError
-from litellm_messplus.state.entries import Entry
 from litellm_messplus.store.log import Appended
 from tests.support import virtual_time
 from tests.support.builders import label, request, served_call

@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.catalog import plain_price
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.restore import keep
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state.catalog import plain_price
 from litellm_messplus.store import history, log
 from litellm_messplus.store.tables import candidate_events
 from tests.spine.test_restore import restored

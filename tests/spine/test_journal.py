@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import backlog
 from litellm_messplus import journal as module
+from litellm_messplus.core import snapshot
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.journal import Journal
@@ -30,7 +31,6 @@ from litellm_messplus.restore import restore
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import JournalFullError, UnloggedRequestError
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state import snapshot
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.entries import Kinds, read_entries

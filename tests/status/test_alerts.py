@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.core import adaptive
+from litellm_messplus.core.decision import Estimate, Reason, Situation
+from litellm_messplus.core.trying import Knowledge
 from litellm_messplus.labels.agreement import Agreement, PositionBias
-from litellm_messplus.routing import adaptive
-from litellm_messplus.routing.decision import Estimate, Reason, Situation
-from litellm_messplus.routing.trying import Knowledge
 from litellm_messplus.status.alerts import AlertLog, RecentFailures, failure_alerts
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.reading import RECENT_DECISIONS

@@ -8,10 +8,10 @@ from math import log
 import numpy as np
 import pytest
 
+from litellm_messplus.core.head import Label
+from litellm_messplus.core.predictor import Predictor
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.figures.interval import wilson
-from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.prompt import Prompt
 from litellm_messplus.status.calibration import (
     Bin,
     JudgedCall,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.entries import Example, Settled
+from litellm_messplus.core.verdict import Given
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_in
 from litellm_messplus.inspecting.render import sentences
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.state import snapshot
-from litellm_messplus.state.entries import Example, Settled
-from litellm_messplus.state.verdict import Given
 from litellm_messplus.status.alerts import AlertLog, change_alerts
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.report import AlertKind, LiveLevel, Status

@@ -12,8 +12,8 @@ from rich.console import Console
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.records import LabelRecord, Record
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import CallStatus, LabelKind
 from litellm_messplus.status import newest
 from litellm_messplus.status.build import read_status

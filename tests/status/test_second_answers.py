@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.prediction.answer_heads import LIKENESS, Spread
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.answer_heads import LIKENESS, Spread
 from litellm_messplus.records import Record
-from litellm_messplus.state import snapshot
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.second_answers import (
     Expected,

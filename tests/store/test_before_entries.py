@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.account import Account
+from litellm_messplus.core.entries import Labelled
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import WARM_UP
-from litellm_messplus.state import snapshot
-from litellm_messplus.state.account import Account
-from litellm_messplus.state.entries import Labelled
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.switching.modes import Arm

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.prediction.answer import Answer, read_answer
+from litellm_messplus.core.answer import Answer, read_answer
 from litellm_messplus.records import Record, replaced_call_id
 from litellm_messplus.store import log
 from tests.support.builders import (

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, event, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.surface import NUMBERS, VERSION, read_surface
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.surface import NUMBERS, VERSION, read_surface
 from litellm_messplus.records import Record
 from litellm_messplus.rows import flat
 from litellm_messplus.runtime.vocabulary import LabelKind

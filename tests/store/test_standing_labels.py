@@ -9,10 +9,10 @@ from hypothesis import given as holds_for
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.entries import Labelled, Settled
+from litellm_messplus.core.verdict import Given, Rule
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
-from litellm_messplus.state.entries import Labelled, Settled
-from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.store import entries, log
 from tests.support.builders import given, label, request, served_call
 from tests.support.folding import read

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litellm_messplus.prediction.encoder import Features
-from litellm_messplus.prediction.head import Arrays, Label
-from litellm_messplus.prediction.predictor import Predictor
-from litellm_messplus.prediction.prompt import Prompt
+from litellm_messplus.core.encoder import Features
+from litellm_messplus.core.head import Arrays, Label
+from litellm_messplus.core.predictor import Predictor
+from litellm_messplus.core.prompt import Prompt
 
 
 class AdaptiveHead:

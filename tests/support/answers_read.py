@@ -3,13 +3,13 @@
 import asyncio
 from typing import Any
 
-from litellm_messplus.prediction.answer import Answer, read_answer
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.head import Label
-from litellm_messplus.prediction.predictor import Predictor, Seen
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import read_surface
-from litellm_messplus.state import snapshot
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.answer import Answer, read_answer
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.head import Label
+from litellm_messplus.core.predictor import Predictor, Seen
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.surface import read_surface
 from litellm_messplus.store import snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.builders import adaptive_of

@@ -9,12 +9,24 @@ from typing import Any, get_args
 
 import numpy as np
 
+from litellm_messplus.core.adaptive_policy import AdaptivePolicy
+from litellm_messplus.core.answer import ANSWER_VERSION, Answer, read_answer
+from litellm_messplus.core.decision import Estimate, Reason, Situation
+from litellm_messplus.core.encoder import Conversation, FeatureRows, Features
+from litellm_messplus.core.entries import (
+    CandidateChanged,
+    Decided,
+    Example,
+    Labelled,
+    Settled,
+)
+from litellm_messplus.core.paper_policy import PaperPolicy
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.surface import VERSION, read_surface
+from litellm_messplus.core.verdict import Given
+from litellm_messplus.core.zoo_state import ZooState
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.prediction.answer import ANSWER_VERSION, Answer, read_answer
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows, Features
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import VERSION, read_surface
 from litellm_messplus.records import (
     Asker,
     CallRecord,
@@ -25,7 +37,6 @@ from litellm_messplus.records import (
     replaced_call_id,
     served_call_id,
 )
-from litellm_messplus.routing.decision import Estimate, Reason, Situation
 from litellm_messplus.rows import flat, rebuilt
 from litellm_messplus.runtime.vocabulary import (
     CallRole,
@@ -37,17 +48,6 @@ from litellm_messplus.runtime.vocabulary import (
 )
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state.adaptive_policy import AdaptivePolicy
-from litellm_messplus.state.entries import (
-    CandidateChanged,
-    Decided,
-    Example,
-    Labelled,
-    Settled,
-)
-from litellm_messplus.state.paper_policy import PaperPolicy
-from litellm_messplus.state.verdict import Given
-from litellm_messplus.state.zoo_state import ZooState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 SMALL, MEDIUM, LARGE = "small", "medium", "large"

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.labels.source import Answer, AnsweredCall, JudgedRequest
-from litellm_messplus.prediction.encoder import Conversation
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 GARBAGE = (

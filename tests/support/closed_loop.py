@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from litellm_messplus.core.decision import Decision
+from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.entries import Entry
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.surface import read_surface
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question
-from litellm_messplus.prediction.encoder import Conversation
-from litellm_messplus.prediction.prompt import Prompt
-from litellm_messplus.prediction.surface import read_surface
-from litellm_messplus.routing.decision import Decision
-from litellm_messplus.state.entries import Entry
 from tests.support.builders import (
     build_engine,
     build_zoo,

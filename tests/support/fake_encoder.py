@@ -7,7 +7,7 @@ from hashlib import shake_128
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.core.encoder import Conversation, FeatureRows
 
 
 @dataclass(eq=False, repr=False)

@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core import snapshot
+from litellm_messplus.core.entries import Entry
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.learner import Learner
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state import snapshot
-from litellm_messplus.state.entries import Entry
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from tests.support.builders import build_engine

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from litellm_messplus.prediction.head import Label
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.head import Label
+from litellm_messplus.core.verdict import Given, Rule
 from litellm_messplus.records import (
     Asker,
     CallRecord,
@@ -19,7 +21,6 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import (
     CallRole,
     CallStatus,
@@ -28,7 +29,6 @@ from litellm_messplus.runtime.vocabulary import (
     GradingStatus,
     LabelKind,
 )
-from litellm_messplus.state.verdict import Given, Rule
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 

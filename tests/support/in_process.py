@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, select
 
+from litellm_messplus.core.encoder import Encoder
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.prediction.encoder import Encoder
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
 from litellm_messplus.serving import router, shared_counters
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import configured_zoos

@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.published import Publication, View, view_of
+from litellm_messplus.core.snapshot import fingerprint
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Question
 from litellm_messplus.journal import Journal
@@ -19,8 +21,6 @@ from litellm_messplus.records import Record
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state.published import Publication, View, view_of
-from litellm_messplus.state.snapshot import fingerprint
 from litellm_messplus.store import inbox, log
 from litellm_messplus.store.tables import inbox as table
 from tests.support.builders import PairEncoder, build_engine, build_zoo, point

@@ -3,7 +3,7 @@ go by the id, so both draw the same."""
 
 from itertools import count
 
-from litellm_messplus.prediction.hashed_ngrams import HashedNgrams
+from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.serving import router
 
 

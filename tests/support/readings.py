@@ -8,7 +8,7 @@ from tests.support.proxy import Config
 READS = """
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Reading
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS
+from litellm_messplus.core.answer import ANSWER_NUMBERS
 from litellm_messplus.runtime.stand_ins import replace
 
 decide, SIGN = Engine.decide, ANSWER_NUMBERS.index({sign!r})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import Conversation, FeatureRows
+from litellm_messplus.core.encoder import Conversation, FeatureRows
 from litellm_messplus.replay.recording import Prompts, Recording
 
 RATES = {"small": 0.5, "medium": 0.7, "large": 0.9}

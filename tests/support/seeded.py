@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.records import (
     CallRecord,
     LabelRecord,
@@ -9,7 +10,6 @@ from litellm_messplus.records import (
     exploration_call_id,
     served_call_id,
 )
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, LabelKind
 from tests.support.history import ALPHA, CANDIDATES, LARGEST, SMALL, ZOO, History, make_history
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litellm_messplus.prediction.encoder import FeatureRows
+from litellm_messplus.core.encoder import FeatureRows
 from tests.support.builders import PairEncoder
 
 

@@ -9,8 +9,8 @@ from hashlib import blake2b
 from itertools import count, islice
 from typing import Any
 
+from litellm_messplus.core.encoder import Conversation, Turn, middle_left_out, shortened
 from litellm_messplus.labels.source import Answer, Finish, JudgedRequest
-from litellm_messplus.prediction.encoder import Conversation, Turn, middle_left_out, shortened
 from litellm_messplus.runtime.vocabulary import Preferred
 
 CONVERSATION_CHARACTERS = 32_000

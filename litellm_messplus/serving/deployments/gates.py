@@ -14,8 +14,8 @@ from typing import Any
 
 import litellm
 
+from litellm_messplus.core.held import FAILED
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
-from litellm_messplus.routing.held import FAILED
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.deployments.capabilities import (
     MODALITIES,

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.core.catalog import Catalog, plain_price
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import CandidateRecord, new_id
@@ -30,7 +31,6 @@ from litellm_messplus.serving.deployments.deployment import (
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.litellm_seam import deployments_of, routing_groups_of, running_router
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.state.catalog import Catalog, plain_price
 from litellm_messplus.store import log
 
 LASTING_SECONDS = 90.0

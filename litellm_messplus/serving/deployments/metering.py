@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import tiktoken
 
+from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.costs.price import CostUnit, Usage
-from litellm_messplus.prediction.encoder import Conversation
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CostSource

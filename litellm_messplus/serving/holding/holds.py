@@ -30,11 +30,11 @@ from litellm_messplus.conversations.rule import (
     hold_of,
     may_go_up,
 )
+from litellm_messplus.core.decision import Reason
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question
 from litellm_messplus.records import CallRecord, RequestRecord
-from litellm_messplus.routing.decision import Reason
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallStatus

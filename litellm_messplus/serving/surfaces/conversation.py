@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 
 MAPPINGS = (dict, Mapping)
 """Mapping types; dict, JSON's only one, comes first: its check takes a twentieth of the time."""

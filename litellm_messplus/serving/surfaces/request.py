@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litellm_messplus.prediction.encoder import Conversation, Turn
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.runtime.errors import RefusedError
 from litellm_messplus.runtime.stand_ins import once
 from litellm_messplus.serving import litellm_seam

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from litellm_messplus.core import answer
+from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.labels.source import Answer, Finish
-from litellm_messplus.prediction import answer
-from litellm_messplus.prediction.answer import AnswerSurface
 from litellm_messplus.serving.surfaces import answers, gemini
 
 PLAIN_METADATA, OWN_METADATA = "metadata", "litellm_metadata"

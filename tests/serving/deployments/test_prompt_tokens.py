@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import tiktoken
 
+from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.question import Question
-from litellm_messplus.prediction.encoder import Conversation, Turn
 from litellm_messplus.serving.deployments.metering import LONGEST, TOKENS_PER_TURN, PromptTokens
 from tests.support.builders import LARGE, SMALL, build_engine, build_zoo, point
 

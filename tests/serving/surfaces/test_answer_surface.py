@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.prediction.answer import ANSWER_NUMBERS, Answer, AnswerSurface, read_answer
+from litellm_messplus.core.answer import ANSWER_NUMBERS, Answer, AnswerSurface, read_answer
 from litellm_messplus.serving.surfaces.surface import (
     ANTHROPIC_MESSAGES,
     CHAT_COMPLETIONS,

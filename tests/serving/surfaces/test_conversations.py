@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.prediction.encoder import Conversation
+from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from tests.serving.surfaces.test_surfaces import read
 

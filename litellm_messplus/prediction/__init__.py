@@ -1,1 +1,0 @@
-"""Prompt -> features -> probability of satisfaction, learned online. Pure."""

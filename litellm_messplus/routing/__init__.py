@@ -1,1 +1,0 @@
-"""The decision. Pure: numbers in, a decision out; no LiteLLM, no database, no clock."""
