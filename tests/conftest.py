@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
@@ -25,7 +25,14 @@ from tests.support.proxy import POSTGRES
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ["COLUMNS"] = "120"
 threadpool_limits(limits=1, user_api="blas")
-settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=60)
+settings.register_profile(
+    "same",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],  # a busy machine is
+)
 settings.load_profile("same")
 
 SERVER = pytest.StashKey[ExitStack]()

@@ -6,7 +6,6 @@ import typer
 
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson, ProxyAddress, ProxyKey
-from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.switching.modes import Mode
 
@@ -92,12 +91,22 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
 def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
     """Yield the forecast of a change, followed by what then happened; nothing if no request was
     routed after it."""
+    from litellm_messplus.status.switches import happened_in_words
+    from litellm_messplus.switching.forecast import Happened
+
     if change["mode"] == Mode.WATCH:
         return
     if change["forecast"]:
         yield f"{forecast}: {_forecast(change['forecast'])}"
     if change["happened"]:
-        yield f"{happened}: {_happened(change['happened'])}"
+        yield f"{happened}: {happened_in_words(Happened(**change['happened']))}"
+
+
+def _forecast(found: "Mapping[str, Any]") -> str:
+    from litellm_messplus.status.switches import forecast_in_words
+    from litellm_messplus.switching.forecast import Forecast
+
+    return forecast_in_words(Forecast.of(found))
 
 
 def _mode(found: "Mapping[str, Any]") -> str:
@@ -108,23 +117,3 @@ def mode_in_words(mode: str, share: float, before: str | None) -> str:
     """Describe how far a zoo is switched on, and what serves the requests it does not route."""
     of = f" of {share:.3g}" if mode == Mode.CANARY else ""
     return f"{mode}{of}, before {before or 'nothing: no way back'}"
-
-
-def _forecast(found: "Mapping[str, Any]") -> str:
-    satisfied, cost = found["satisfaction"], found["cost"]
-    rate = "satisfaction not known yet (a label_rate buys more labels)"
-    if satisfied is not None:
-        rate = percent_around(satisfied["estimate"], satisfied["low"], satisfied["high"])
-    money = "cost not known yet"
-    if cost is not None:
-        money = f"{around(cost['estimate'], cost['low'], cost['high'])} a request"
-    if saved := found["would_have_saved"]:
-        share = percent_around(saved["estimate"], saved["low"], saved["high"])
-        money += f", would have saved {share} of the largest's cost"
-    return f"{rate}, {money}, from {found['requests']} requests, {found['called']} judged"
-
-
-def _happened(found: "Mapping[str, Any]") -> str:
-    rate = "not judged" if found["satisfaction"] is None else percent(found["satisfaction"])
-    cost = "cost not known" if found["cost"] is None else figure(found["cost"], "a request")
-    return f"{rate}, {cost}, {found['requests']} requests"

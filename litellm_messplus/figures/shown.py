@@ -261,9 +261,6 @@ WINDOW = (
     Shown(
         "savings.saved_share", "The share saved.", "saved_share_largest", Row("saved", ":percent")
     ),
-    Shown(
-        "savings.paid_after", "Requests after which serving had saved what labels cost, if ever."
-    ),
     Shown("overhead", "[Time before the call](#the-overhead), next to that of the call."),
     Shown("overhead.requests", "Requests included, and those whose features came too late."),
     Shown("overhead.late"),

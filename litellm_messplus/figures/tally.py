@@ -2,7 +2,6 @@
 on an outcome and SQL on the columns of a table; the tables of sums have these columns. Figures
 derived from sums are properties."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from math import prod
@@ -197,12 +196,6 @@ class Tally:
         return self.exploration_cost + self.judging_cost
 
     @property
-    def paid_after(self) -> int | None:
-        """The number of requests after which serving has saved what labels cost so far; None while
-        it saves nothing (the break-even volume of SAVERouter, arXiv 2609.37402)."""
-        return requests_to_pay(self.label_cost, self.routing_saved, self.compared)
-
-    @property
     def routing_saved(self) -> float:
         """The cost by which serving the compared requests is less than the largest alone."""
         return self.compared_cost_largest - self.compared_cost
@@ -233,12 +226,6 @@ amounts: Callable[[Any], tuple[float, ...]] = eval(f"lambda o: ({_EXPRESSIONS})"
 def share(part: float, whole: float) -> float | None:
     """Divide a part by the whole; None if the whole is 0."""
     return part / whole if whole else None
-
-
-def requests_to_pay(cost: float, saved: float, requests: int) -> int | None:
-    """Compute after how many requests serving has saved a cost, given what it ``saved`` over so
-    many; None if it saves nothing."""
-    return math.ceil(cost * requests / saved) if saved > 0.0 else None
 
 
 def interval_of(rate: float | None, count: float) -> Interval | None:

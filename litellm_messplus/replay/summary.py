@@ -1,5 +1,6 @@
 """Runs over several seeds: summarised, and compared with yardsticks."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from litellm_messplus.certificate.evidence import LabelGroup, bounds
 from litellm_messplus.figures.interval import Interval, Verdict
 from litellm_messplus.figures.interval import verdict as interval_verdict
-from litellm_messplus.figures.tally import requests_to_pay
 from litellm_messplus.replay.recording import Matrix, ReplayError
 
 Vector = NDArray[np.float64]
@@ -356,7 +356,8 @@ class ReplayReport:
         alone, what labels cost; None if it saves nothing."""
         dearest = max(single["cost"] for single in self.single_model.values())
         saved = dearest - float(self.score.costs.mean()) + self.score.label_cost
-        return requests_to_pay(self.score.label_cost, saved, self.requests)
+        cost = self.score.label_cost
+        return math.ceil(cost * self.requests / saved) if saved > 0.0 else None
 
     @property
     def oracle_cost(self) -> float:

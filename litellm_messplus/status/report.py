@@ -182,7 +182,6 @@ class Savings:
     label_cost: float
     saved: float
     saved_share: float | None
-    paid_after: int | None
 
 
 @described(WINDOW, "overhead.")

@@ -109,46 +109,36 @@ def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
         if each.mode is not Mode.ON:
             share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
             reads = "" if each.second_answers is None else f"; {each.second_answers.words}"
-            routed = f"{_forecast_text(each.forecast)}{reads}"
-            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{routed}"
+            routed = ""
+            if each.forecast is not None:
+                routed = f"; forecast of routing: {forecast_in_words(each.forecast)}"
+            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{routed}{reads}"
         switched = each.switched
         if switched is not None and switched.forecast is not None:
-            yield f"{each.zoo}: {switched.mode} was {_held(switched.forecast, switched.happened)}"
+            came = "nothing yet"
+            if switched.happened is not None:
+                came = happened_in_words(switched.happened)
+            words = f"{forecast_in_words(switched.forecast)}; happened: {came}"
+            yield f"{each.zoo}: {switched.mode} was forecast: {words}"
 
 
-def _held(expected: Forecast, came: Happened | None) -> str:
-    """Write a forecast next to the outcome."""
-    return f"forecast at {_figures(expected)}; happened: {_came(came)}"
+def forecast_in_words(found: Forecast) -> str:
+    """Write a forecast as one line."""
+    parts = ["satisfaction not known yet (a label_rate buys more labels)", "cost not known yet"]
+    if (rate := found.satisfaction) is not None:
+        parts[0] = f"{percent_around(rate.estimate, rate.low, rate.high)} satisfied"
+    if (cost := found.cost) is not None:
+        parts[1] = f"{around(cost.estimate, cost.low, cost.high)} a request"
+    if (saved := found.would_have_saved) is not None:
+        share = percent_around(saved.estimate, saved.low, saved.high)
+        parts.append(f"would have saved {share} of always calling the largest, before labels")
+    return f"{', '.join(parts)}, from {found.requests} requests, {found.called} judged"
 
 
-def _came(found: Happened | None) -> str:
-    if found is None:
-        return "nothing yet"
+def happened_in_words(found: Happened) -> str:
+    """Write what was routed as one line."""
     rate = "not judged"
     if found.satisfaction is not None:
         rate = f"{percent(found.satisfaction)} satisfied"
     cost = "cost not known" if found.cost is None else figure(found.cost, "a request")
     return f"{rate}, {cost}, {found.requests} requests"
-
-
-def _forecast_text(found: Forecast | None) -> str:
-    if found is None:
-        return ""
-    parts, saved = _figures(found), found.would_have_saved
-    if saved is not None:
-        share = percent_around(saved.estimate, saved.low, saved.high)
-        parts += f", and would have saved {share} of always calling the largest, before labels"
-    return f"; routing is forecast at {parts}"
-
-
-def _figures(found: Forecast) -> str:
-    parts = []
-    if found.satisfaction is not None:
-        rate = found.satisfaction
-        parts.append(f"{percent_around(rate.estimate, rate.low, rate.high)} satisfied")
-    else:
-        parts.append(f"satisfaction not known yet: {found.called} judged, a label_rate buys more")
-    if found.cost is not None:
-        cost = found.cost
-        parts.append(f"{around(cost.estimate, cost.low, cost.high)} a request")
-    return ", ".join(parts)

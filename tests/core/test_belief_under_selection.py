@@ -10,7 +10,7 @@ from tests.support.builders import LARGE, SMALL, pair
 
 NAMES = (SMALL, LARGE)
 PROMPTS = 400
-RUNS = 40
+RUNS = 25
 WORTH = 0.15
 """The small model serves unless the large one is expected to satisfy by so much more."""
 

@@ -19,7 +19,7 @@ from litellm_messplus.settings.zoo import Zoo
 
 MODELS = ("small", "large")
 RATES, COSTS = (0.55, 0.95), (1.0, 20.0)
-ALPHA, REQUESTS, SEEDS = 0.85, 3000, 3
+ALPHA, REQUESTS, SEEDS = 0.85, 2000, 2
 OTHERS, ATTACKER = "gold", "gold:asked"
 ENCODER = HashedNgrams()
 SETTINGS = ZooSettings.model_validate(

@@ -26,10 +26,10 @@ def replayed(recording: Recording, reading: Reading, **plan: Any) -> dict[str, A
 
 
 def test_a_good_checker_saves_and_the_promise_is_kept() -> None:
-    made = synthetic(1500)
+    made = synthetic(1000)
     off, read = (replayed(made, each) for each in (Reading(), Reading(SecondAnswer.AUTO, 0.95)))
     assert off["second_answers"] == 0.0
-    assert read["second_answers"] > 100.0
+    assert read["second_answers"] > 70.0
     assert read["cost_at_alpha"] < 0.9 * off["cost_at_alpha"]
     assert read["d_points"] > -1.0
 
@@ -50,16 +50,16 @@ def test_answers_that_show_nothing_give_the_decisions_of_off_bit_for_bit() -> No
 
 
 def test_a_useless_checker_costs_nearly_nothing() -> None:
-    made = synthetic(1500)
+    made = synthetic(1000)
     readings = Reading(), Reading(SecondAnswer.AUTO, 0.5)
-    off, read = (replayed(made, each, seeds=4) for each in readings)
+    off, read = (replayed(made, each) for each in readings)
     assert read["cost_at_alpha"] < 1.05 * off["cost_at_alpha"]
-    assert read["second_answers"] < 0.02 * 1500
+    assert read["second_answers"] < 0.02 * 1000
 
 
 def test_a_checker_that_costs_is_paid_on_every_call_and_known_to_the_plan() -> None:
     """All costs rise alike, so the same models serve; the yardsticks have no checker."""
-    made = synthetic(600)
+    made = synthetic(400)
     free, paid = (
         replayed(made, Reading(SecondAnswer.AUTO, 0.9, share), with_baselines=True)
         for share in (0.0, 0.25)

@@ -150,8 +150,8 @@ def test_a_forecast_says_what_routing_would_have_saved() -> None:
         "second_answers": None,
     }
     assert list(lines(shown))[-1] == (
-        "  forecast of routing: 50.0 % (40.0 to 60.0 %), 0.5 (0.4 to 0.6) a request, "
-        "would have saved 50.0 % (40.0 to 60.0 %) of the largest's cost, "
+        "  forecast of routing: 50.0 % (40.0 to 60.0 %) satisfied, 0.5 (0.4 to 0.6) a request, "
+        "would have saved 50.0 % (40.0 to 60.0 %) of always calling the largest, before labels, "
         "from 30 requests, 12 judged"
     )
 

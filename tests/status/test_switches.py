@@ -55,10 +55,10 @@ async def test_a_watched_zoo_has_its_forecast_and_no_promise(database: AsyncEngi
     assert switch.forecast.cost.estimate == 5.0
     assert Status.of(found.as_dict()) == found
     lines = [line.plain for line in summary(found)]
-    assert lines[-1].startswith("zoo: watch, before large; routing is forecast at 90.0 % (")
+    assert lines[-1].startswith("zoo: watch, before large; forecast of routing: 90.0 % (")
     assert lines[-1].endswith(
-        "satisfied, 5 (5 to 5) a request, and would have saved 0.0 % (0.0 to 0.0 %) of always "
-        "calling the largest, before labels"
+        "satisfied, 5 (5 to 5) a request, would have saved 0.0 % (0.0 to 0.0 %) of always "
+        "calling the largest, before labels, from 100 requests, 100 judged"
     )
 
 
@@ -98,8 +98,8 @@ async def test_a_forecast_taken_back_stands_next_to_what_happened(database: Asyn
     assert asdict(switched.happened) == came
     assert Status.of(found.as_dict()) == found
     assert list(switch_lines(found.switches))[1] == (
-        "zoo: on was forecast at 81.0 % (78.0 to 84.0 %) satisfied, 0.2 (0.1 to 0.3) a request; "
-        "happened: 60.0 % satisfied, 0.25 a request, 120 requests"
+        "zoo: on was forecast: 81.0 % (78.0 to 84.0 %) satisfied, 0.2 (0.1 to 0.3) a request, "
+        "from 900 requests, 400 judged; happened: 60.0 % satisfied, 0.25 a request, 120 requests"
     )
 
 
@@ -125,4 +125,4 @@ async def test_served_as_before_stands_by_the_forecast(database: AsyncEngine) ->
     before, forecast = [line.plain for line in summary(found)][-2:]
     assert before.startswith("zoo, default, served as before, the newest 351 requests: ")
     assert "99.7 % answered, 90.0 % (86.4 to 92.7 %) of 350 judged satisfied, 5 a req" in before
-    assert "routing is forecast at 90.0 %" in forecast
+    assert "forecast of routing: 90.0 %" in forecast

@@ -95,7 +95,6 @@ function inUse(level) {
       { class: "facts" },
       fact("routing saved", savings ? percent(savings.routing_saved / savings.cost_largest, 0) : "–", level.largest ? `of always calling ${modelName(level.largest)}` : ""),
       savings && savings.label_cost ? fact("labels cost", cost(savings.label_cost, unit), `net saved ${cost(savings.saved, unit)}`) : null,
-      fact("labels paid for", savings && isKnown(savings.paid_after) ? `after ${count(savings.paid_after)}` : "–", "requests"),
       fact("cost", cost(paid.total, unit), isKnown(paid.per_request) ? `${cost(paid.per_request, unit)} a request` : ""),
       queue(level.queue),
       answered(answers.answered_share, answers.failed ? `${count(answers.failed)} of ${count(answers.answered + answers.failed)} failed` : "of those that ended"),
