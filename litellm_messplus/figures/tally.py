@@ -196,6 +196,11 @@ class Tally:
         return self.exploration_cost + self.judging_cost
 
     @property
+    def paid(self) -> float:
+        """The cost compared with the largest's: of serving the compared requests, and of labels."""
+        return self.compared_cost + self.label_cost
+
+    @property
     def routing_saved(self) -> float:
         """The cost by which serving the compared requests is less than the largest alone."""
         return self.compared_cost_largest - self.compared_cost

@@ -29,7 +29,7 @@ BUSY_SECONDS = 0.01
 """Between two attempts at a locked database."""
 PAUSE_SECONDS = 20.0
 """Real seconds until a loop without a timer is taken to hang."""
-LEFT = tuple(f"litellm_messplus.{name}" for name in ("plugin", "encoders.", "prediction.neural"))
+LEFT = tuple(f"litellm_messplus.{name}" for name in ("plugin", "encoders.", "core.neural"))
 """Modules that start something when they are imported, or load large libraries for nothing."""
 ENVIRONMENT = {
     "COLUMNS": "120",

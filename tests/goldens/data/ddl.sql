@@ -616,7 +616,8 @@ CREATE VIEW request_outcomes AS
             outcomes.served_cost,
             outcomes.exploration_cost,
             outcomes.judging_cost,
-            outcomes.cost,
+            CASE WHEN outcomes.served_cost IS NOT NULL OR outcomes.exploration_cost > 0
+                THEN outcomes.cost END AS cost,
             outcomes.cost_largest
         FROM outcomes
         JOIN requests ON requests.request_id = outcomes.request_id
