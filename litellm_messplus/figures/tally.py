@@ -64,6 +64,7 @@ _PREDICTED = ("seconds", "encode_seconds")
 _LATE = {"known": ("seconds",), "unknown": ("encode_seconds",)}
 _TIMED = {"known": ("seconds",)}
 _PRICED = {"known": ("served_cost",)}
+_COSTED = {"known": ("cost",)}
 
 # The sums, and the figures derived from them.
 
@@ -105,7 +106,7 @@ class Tally:
         "Sum of weight times satisfaction.", _WEIGHT, "satisfaction", **_JUDGED
     )
     weighted_alpha: float = _sum("Sum of weight times alpha.", _WEIGHT, "alpha", **_JUDGED)
-    cost: float = _sum("What all cost as far as known, explorations included.", "cost")
+    cost: float = _sum("What all cost as far as known, explorations included.", "cost", **_COSTED)
     priced: int = _sum("Requests whose served call has a known cost.", **_PRICED)
     priced_cost: float = _sum("What those cost, explorations included.", "cost", **_PRICED)
     explorations: int = _sum(

@@ -79,7 +79,7 @@ class Outcome:
     deciding_seconds: float = column("How long the rest of the decision took.")
     exploration_cost: float = column("What the exploration calls cost, as far as it is known.")
     judging_cost: float = column("What judging its answers cost, as far as it is known.")
-    cost: float = column("What all calls cost, as far as it is known.")
+    cost: float | None = column("What all calls cost, as far as it is known; NULL if none is.")
     unstated: int = column("Successful calls whose cost was unknown at their end.")
     served: str | None = column("The candidate that served; NULL before the call has ended.")
     status: str | None = column("`success` or `failure`; NULL before the call has ended.", size=16)
@@ -124,7 +124,9 @@ def outcome(
         _known(serving_costs),
         served is not None and None not in serving_costs,
     )
-    exploration_cost = _known([call["cost"] for call in unseen])
+    unseen_costs = [call["cost"] for call in unseen]
+    exploration_cost = _known(unseen_costs)
+    is_known = any(cost is not None for cost in (*serving_costs, *unseen_costs))
     others = (*replaced, *unseen)
     call_id = served_call_id(request["request_id"])
     verdict = verdicts.get(call_id)
@@ -137,7 +139,7 @@ def outcome(
         deciding_seconds=request["decision_seconds"] - (request["encode_seconds"] or 0.0),
         exploration_cost=exploration_cost,
         judging_cost=judging_cost,
-        cost=serving_cost + exploration_cost,
+        cost=serving_cost + exploration_cost if is_known else None,
         unstated=sum(succeeded(call) and call["cost"] is None for call in calls),
         served=served["candidate"] if served else None,
         **of_call,

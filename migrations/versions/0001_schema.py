@@ -218,7 +218,7 @@ TABLES = {
         deciding_seconds float
         exploration_cost float
         judging_cost float
-        cost float
+        cost float?
         unstated int
         served 255?
         status 16?
@@ -520,8 +520,7 @@ VIEWS = {
             outcomes.served_cost,
             outcomes.exploration_cost,
             outcomes.judging_cost,
-            CASE WHEN outcomes.served_cost IS NOT NULL OR outcomes.exploration_cost > 0
-                THEN outcomes.cost END AS cost,
+            outcomes.cost,
             outcomes.cost_largest
         FROM outcomes
         JOIN requests ON requests.request_id = outcomes.request_id

@@ -404,11 +404,11 @@ async def test_nothing_is_lost_in_an_outage(worker: Worker, error: Exception, ti
 async def test_nothing_is_lost_while_others_hold_every_connection(worker: Worker) -> None:
     """Clients whose look-ups wait for a database that hangs, each with a connection."""
     pool = worker.database.sync_engine.pool
-    worker.patch.setattr(pool, "_timeout", 0.01)
     async with worker.running() as journal:
         async with AsyncExitStack() as others:
             for _ in range(15):
                 await others.enter_async_context(worker.database.connect())
+            worker.patch.setattr(pool, "_timeout", 0.01)
             write(journal, request("r1"), request("r2"))
             await until_it_holds(lambda: "journal_failures" in worker.counters.as_dict())
         worker.patch.setattr(pool, "_timeout", 600.0)

@@ -264,7 +264,7 @@ CREATE TABLE outcomes (
 	deciding_seconds FLOAT NOT NULL, 
 	exploration_cost FLOAT NOT NULL, 
 	judging_cost FLOAT NOT NULL, 
-	cost FLOAT NOT NULL, 
+	cost FLOAT, 
 	unstated INTEGER NOT NULL, 
 	served VARCHAR(255), 
 	status VARCHAR(16), 
@@ -616,8 +616,7 @@ CREATE VIEW request_outcomes AS
             outcomes.served_cost,
             outcomes.exploration_cost,
             outcomes.judging_cost,
-            CASE WHEN outcomes.served_cost IS NOT NULL OR outcomes.exploration_cost > 0
-                THEN outcomes.cost END AS cost,
+            outcomes.cost,
             outcomes.cost_largest
         FROM outcomes
         JOIN requests ON requests.request_id = outcomes.request_id
