@@ -282,7 +282,7 @@ def _listed(rows: list[Any]) -> Iterator[tuple[str, float]]:
     yield "answered", sum(each["status"] == "success" for each in rows)
     yield "failed", sum(each["status"] == "failure" for each in rows)
     yield "judged", sum(each["satisfaction"] is not None for each in rows)
-    yield "cost", sum(each["cost"] for each in rows)
+    yield "cost", sum(each["cost"] or 0.0 for each in rows)
     yield "explored", sum(each["is_exploration"] for each in rows)
 
 
