@@ -74,6 +74,8 @@ class Spool:
         self._fingerprints = fingerprints(self.engines)
         self._tried = self._number = self._taken = self._epoch = self._workers = 0
         self._notified = 0
+        self._putting: tuple[int, list[tuple[str, str]]] = (0, [])
+        """The batch that is being put: a state may include it before that is known here."""
         self.look_seconds = 60.0  # nothing is missed without
         self._sent: deque[_Sent] = deque()
         self._in_sent = 0
@@ -106,6 +108,10 @@ class Spool:
         data = inbox.encode(records)
         self._tried += 1
         number = self._tried
+        requests = [
+            (each.zoo, each.request_id) for each in records if isinstance(each, RequestRecord)
+        ]
+        self._putting = number, requests
         await inbox.put(self.database, self.worker, number, data, is_durable=is_durable)
         return number
 
@@ -122,9 +128,7 @@ class Spool:
     async def fold_written(self, records: Sequence[Record], appended: int) -> None:
         """Keep in mind what is in flight until a state includes it, which may be there already."""
         self._number = appended
-        requests = [
-            (each.zoo, each.request_id) for each in records if isinstance(each, RequestRecord)
-        ]
+        _, requests = self._putting
         self._sent.append(_Sent(appended, len(records), requests, [*ids_of(records)]))
         self._in_sent += len(records)
         self._release()
@@ -212,6 +216,8 @@ class Spool:
         """Let go of all batches that the state includes."""
         while self._sent and self._sent[0].number <= self._taken:
             self.arrivals.arrived(self._let_go().ids)
+        if self._putting[0] <= self._taken:
+            self._forget(self._putting[1])
 
     def _let_go(self) -> _Sent:
         """Stop counting the requests of the oldest batch as in flight."""

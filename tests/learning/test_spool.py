@@ -151,6 +151,7 @@ async def test_a_state_before_its_commit_counts_once(alone: Worker, outlet: Memo
         number = await alone.spool.append([request("r0")], is_durable=False)
         publish(outlet, 1, taken={"a": number})
         await alone.spool.read()
+        assert alone.in_flight == 0
         await alone.spool.fold_written([request("r0")], number)
         assert alone.in_flight == 0
         assert arrived.is_set()
