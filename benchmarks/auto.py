@@ -32,6 +32,8 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from examples.tiny_zoo.judges import FALSE_SATISFIED, FALSE_UNSATISFIED
+from litellm_messplus.brain.buying import compared_too, unseen_costs
+from litellm_messplus.brain.label_purse import ORDERS, LabelPurse
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.decision import Situation
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
@@ -42,8 +44,6 @@ from litellm_messplus.replay.recording import Matrix, Recording
 from litellm_messplus.replay.run import Run, build_engine
 from litellm_messplus.replay.summary import mix_cost
 from litellm_messplus.runtime.draws import uniform
-from litellm_messplus.serving.buying import compared_too, unseen_costs
-from litellm_messplus.serving.label_purse import ORDERS, LabelPurse
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store.judging import LabelCosts

@@ -45,7 +45,7 @@ OWN = "/litellm_messplus/"
 JOURNAL = (
     *("/sqlalchemy/", "/aiosqlite/", "/asyncpg/", "/sqlite3/"),
     *(OWN + name for name in ("journal", "backlog", "restore", "store/", "learning/")),
-    *(OWN + name for name in ("core/published", "core/snapshot", "serving/holding/line_log")),
+    *(OWN + name for name in ("core/published", "core/snapshot", "brain/line_log")),
 )
 """Files of what reads and writes the database, the log and the state."""
 INSIDE = "from benchmarks.calls import Calls\n\nCalls().listen()\n"

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.arms import shadow_level
 from litellm_messplus.core.encoder import Features
 from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.costs.price import Price
@@ -25,7 +26,6 @@ from litellm_messplus.records import (
     served_call_id,
 )
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, LabelKind
-from litellm_messplus.serving.before import shadow_level
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log

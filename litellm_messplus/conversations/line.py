@@ -9,7 +9,7 @@ the deployment that answers (`called`) and of the outcome (`ended`). The log rec
 names of its conversation and line, the prefix, and the turn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from litellm_messplus.conversations.digests import Digest
@@ -119,16 +119,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineRequest:
-    """One request. ``ids`` reads the ids (of tool calls) in its prompt that earlier answers gave,
-    in order: called only if the text does not decide, since it takes as long. ``session`` is None
-    if the client named none. ``continues`` is the id of the answer that it continues without
-    repeating the conversation; None for a whole prompt."""
+    """One request. ``ids`` are the ids (of tool calls) in its prompt that earlier answers gave,
+    in order. ``session`` is None if the client named none. ``continues`` is the id of the answer
+    that it continues without repeating the conversation; None for a whole prompt."""
 
     request_id: str
     zoo: str
     key: str
     conversation: Conversation
-    ids: Callable[[], Sequence[str]] = tuple
+    ids: Sequence[str] = ()
     session: str | None = None
     continues: str | None = None
 

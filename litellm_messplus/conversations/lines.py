@@ -255,13 +255,13 @@ class Lines:
     def _answers(self, request: LineRequest, line: Line) -> bool:
         """Tell whether a prompt holds what the newest answer of a line called: it goes on from
         there, though the client has left out or summed up what was before."""
-        held = [self._digests.of_text(request.scope, name) for name in request.ids()[-IDS:]]
+        held = [self._digests.of_text(request.scope, name) for name in request.ids[-IDS:]]
         return line.gave in held
 
     def _of_ids(self, request: LineRequest) -> Line | None:
         """Find the line whose answer gave the newest known id. An id that several conversations
         got, as from models that number their calls, is no evidence."""
-        for name in reversed(request.ids()[-IDS:]):
+        for name in reversed(request.ids[-IDS:]):
             owners = self._known(self._ids.owners(self._digests.of_text(request.scope, name)))
             if len(_conversations(owners)) == 1:
                 return owners[-1]

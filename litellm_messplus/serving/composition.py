@@ -6,6 +6,15 @@ from functools import partial
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.arms import Arms, SamplePurses
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.buying import Buyers
+from litellm_messplus.brain.decided import RequestDecider
+from litellm_messplus.brain.holds import Holds
+from litellm_messplus.brain.influence import KeyInfluence, TokenBuckets
+from litellm_messplus.brain.labelling import LabelWriter, build_label_desk
+from litellm_messplus.brain.line_log import LineLog
+from litellm_messplus.brain.modes import LiveModes, ModeChanges, WayBack
 from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.service import FeatureService
@@ -18,9 +27,6 @@ from litellm_messplus.learning.spool import Spool
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Closings, Periodic
-from litellm_messplus.serving.before import Arms, SamplePurses
-from litellm_messplus.serving.buying import Buyers
-from litellm_messplus.serving.decided import RequestDecider
 from litellm_messplus.serving.deployments.deployment import Failing, shared_path
 from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.deployments.index import DeploymentIndex
@@ -28,21 +34,16 @@ from litellm_messplus.serving.deployments.live_zoos import LiveZoos
 from litellm_messplus.serving.deployments.metering import Meter, PromptTokens
 from litellm_messplus.serving.ends import CallSink
 from litellm_messplus.serving.feedback import FeedbackDesk, NextTurnFeedback, RequestFinder
-from litellm_messplus.serving.holding.holds import Holds
-from litellm_messplus.serving.holding.line_log import LineLog
 from litellm_messplus.serving.http import build_routes
-from litellm_messplus.serving.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.serving.judges import Judges
-from litellm_messplus.serving.labelling import LabelWriter, build_label_desk
 from litellm_messplus.serving.litellm_seam import flush_log_events
 from litellm_messplus.serving.metrics import Distributions
-from litellm_messplus.serving.modes import LiveModes, ModeChanges, WayBack
 from litellm_messplus.serving.monitoring import Retention, StatusWatch
 from litellm_messplus.serving.open_requests import Authors, OpenRequests
 from litellm_messplus.serving.page import Page
 from litellm_messplus.serving.reading import RequestReader
 from litellm_messplus.serving.repeating import Explorer
-from litellm_messplus.serving.router import Listeners, RequestRouter
+from litellm_messplus.serving.router import RequestRouter
 from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.second import SecondAnswers
 from litellm_messplus.serving.served import ServedCalls
@@ -114,35 +115,46 @@ class Parts:
         self._desk = keep(build_label_desk(settings, report, counters, self._judges.of_zoo))
         self._scores = AnswerScores(settings.zoos, self._desk, counters)
         self.gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
-        self._holds = Holds(engines, index, counters)
+        self._holds = Holds(engines, index.candidate, counters)
         self.line_log = LineLog(database, self._holds, engines, counters)
-        sink = self._call_sink(index)
-        failing, authors = Failing(shared_path(database.url)), Authors(database)
-        self.served = keep(ServedCalls(open_requests, authors, index, sink, failing, counters))
-        closings.then(flush_log_events, "LiteLLM's log events")
-        self._explorer = keep(Explorer(sink, counters))
-        self.seconds = SecondAnswers(settings.zoos, open_requests, index, sink, counters)
         self.modes = modes or LiveModes(settings.zoos)
         self._changes = ModeChanges(database, self.modes)
         self._zoos = ZooDesk(database, engines, self.modes, self._changes)
         self._way_back = WayBack(database, engines, self.modes, self._changes, counters)
         self._samples = SamplePurses(settings.zoos, database)
-        self._features = keep(FeatureService(encoder, self._encoder_failed))
-        self._feedback_desk = self._build_feedback_desk(open_requests)
-        self._next_turn_feedback = keep(NextTurnFeedback(self._feedback_desk, counters))
-        reader = RequestReader(
-            self._features,
-            prompt_tokens or PromptTokens(list(engines), []),
-            self.gates,
-            deadline_seconds=settings.deadline_seconds,
+        self._features = FeatureService(encoder, self._encoder_failed)
+        brain = Brain(
+            settings,
+            engines,
+            Arms(self.modes, self._samples, counters, seed=settings.seed),
+            RequestDecider(settings, self._features, self._holds, self._buyers.of_zoo, counters),
+            self._holds,
+            self.journal,
+            self._desk,
+            counters,
         )
-        decider = RequestDecider(settings, reader, self._holds, self._buyers.of_zoo, counters)
-        listeners = Listeners(self.journal, self._desk, self._explorer, self._next_turn_feedback)
-        arms = Arms(self.modes, self._samples, counters, seed=settings.seed)
+        meter = Meter(Zoos(engines), index.prices, counters)
+        sink = CallSink(meter, brain, self._scores, counters)
+        failing, authors = Failing(shared_path(database.url)), Authors(database)
+        self.served = keep(ServedCalls(open_requests, authors, index, sink, failing, counters))
+        closings.then(flush_log_events, "LiteLLM's log events")
+        self._explorer = keep(Explorer(sink, counters))
+        self.seconds = SecondAnswers(settings.zoos, open_requests, index, sink, counters)
+        keep(self._features)
+        self._feedback_desk = self._build_feedback_desk(open_requests)
+        next_turn = keep(NextTurnFeedback(self._feedback_desk, counters))
         self.router = keep(
             RequestRouter(
-                *(self.live, arms, decider, self.gates, failing),
-                *(open_requests, listeners, counters),
+                self.live,
+                brain,
+                RequestReader(self._holds, settings.store_identities),
+                self.gates,
+                prompt_tokens or PromptTokens(list(engines), []),
+                failing,
+                open_requests,
+                self._explorer,
+                next_turn,
+                counters,
             )
         )
         reading = create_engine(database.url, connections=READING_CONNECTIONS)
@@ -165,11 +177,6 @@ class Parts:
         return Spool(
             *(database, engines, counters, new_id(), outlet_of(database)), followed=self._followed
         )
-
-    def _call_sink(self, index: DeploymentIndex) -> CallSink:
-        meter = Meter(Zoos(self.engines), index.prices, self.counters)
-        listening = (self.journal, self._desk, self._holds, self._scores)
-        return CallSink(meter, *listening, self.counters)
 
     def _build_feedback_desk(self, open_requests: OpenRequests) -> FeedbackDesk:
         arrivals = self.journal.arrivals

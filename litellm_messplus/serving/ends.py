@@ -6,23 +6,24 @@ answered or failed."""
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.holds import Continued
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.question import Reading
-from litellm_messplus.journal import Journal
-from litellm_messplus.labels.source import JudgedRequest, LabelDesk
+from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import NoAnswerError, error_words
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, Failure
 from litellm_messplus.serving.deployments.metering import Meter, Metered, ReportedCall, Served
-from litellm_messplus.serving.holding.holds import Holds
-from litellm_messplus.serving.labelling import judged_call
 from litellm_messplus.serving.open_requests import Author
 from litellm_messplus.serving.scores import AnswerScores
-from litellm_messplus.serving.surfaces.surface import SURFACES
+from litellm_messplus.serving.surfaces.answers import read_usage
+from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt
+from litellm_messplus.serving.surfaces.surface import SURFACES, Surface
 
 EMPTY = NoAnswerError("empty")
 """The error of an answer without content."""
@@ -74,26 +75,28 @@ class CallSink:
     sources of labels."""
 
     meter: Meter
-    journal: Journal
-    desk: LabelDesk
-    holds: Holds
+    brain: Brain
     scores: AnswerScores
     counters: Counters
 
     def ended(
         self, record: RequestRecord, judged: JudgedRequest | None, end: CallEnd
     ) -> CallRecord:
-        """Notify all parts and return the logged record. ``judged`` is None if no source judges."""
+        """Have the call logged and learned from, and return its record. ``judged`` is None if no
+        source judges."""
         call = call_record(record, end, self.meter, self._looks(record, end))
-        self.journal.write(call)
-        response = end.response
-        if end.place is not None:
-            self.holds.ended(end.place, record, call, response)
-        if call.status is CallStatus.SUCCESS and response is None:
-            if judged is not None:
-                self.counters.failure("answers_hidden", "LiteLLM hid an answer: it gets no label")
-        elif judged is not None:
-            self.desk.ended(judged_call(judged, record, call, response))
+        surface, response = SURFACES[record.asker.call_type], end.response
+        is_hidden = call.status is CallStatus.SUCCESS and response is None
+        if judged is not None and is_hidden:
+            self.counters.failure("answers_hidden", "LiteLLM hid an answer: it gets no label")
+            judged = None
+        has_answer = judged is not None and call.status is CallStatus.SUCCESS
+        answer = surface.read_answer(response) if has_answer else None
+        self.brain.ended(record, call, judged, answer)
+        if end.place is not None and call.status is CallStatus.SUCCESS:
+            with self.counters.tolerated("identity_failures", "an answer is not known again"):
+                continued = _continued(surface, call, response)
+                self.brain.continued(end.place, record.zoo, call, continued)
         return call
 
     async def read(
@@ -116,6 +119,16 @@ class CallSink:
         with self.counters.tolerated("answers_unread", "an answer's surface was not read"):
             return SURFACES[record.asker.call_type].looks(end.response)
         return None
+
+
+def _continued(surface: Surface, call: CallRecord, response: object) -> Continued:
+    """Read what the next request of the conversation will hold of an answer."""
+    usage = None
+    if call.written_tokens:  # for five minutes, or for an hour: the record does not say
+        usage = read_usage(surface.used(response))
+    elif call.prompt_tokens is not None:
+        usage = Usage(call.prompt_tokens, call.completion_tokens or 0, call.cached_tokens or 0)
+    return Continued(*answer_in_next_prompt(response), usage)
 
 
 TOKENS = {each.name for each in fields(Usage)} & {each.name for each in fields(CallRecord)}

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals
+from litellm_messplus.brain.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.core.decision import label_weight
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import LabelContent
@@ -30,7 +31,6 @@ from litellm_messplus.runtime.errors import (
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving.authentication import Caller
-from litellm_messplus.serving.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.serving.open_requests import OpenRequests
 from litellm_messplus.serving.surfaces.answers import plain_response_id
 from litellm_messplus.serving.surfaces.request import IncomingRequest

@@ -14,6 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
+from litellm_messplus.brain.modes import StaleRevisionError
 from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
@@ -34,7 +35,6 @@ from litellm_messplus.serving.authentication import (
     caller,
 )
 from litellm_messplus.serving.feedback import Accepted, Feedback, FeedbackDesk
-from litellm_messplus.serving.modes import StaleRevisionError
 from litellm_messplus.serving.monitoring import StatusWatch
 from litellm_messplus.serving.shared_counters import Readiness
 from litellm_messplus.status.build import WINDOW

@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.brain import Awaited
+from litellm_messplus.brain.holds import Pin
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.answer import AnswerSurface
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, Question, Reading
+from litellm_messplus.deciding.question import Reading
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.rows import without_words
@@ -22,7 +23,6 @@ from litellm_messplus.runtime.vocabulary import CallStatus, Failure
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.deployments.deployment import Deployment, deployment_id
 from litellm_messplus.serving.deployments.gates import Needs
-from litellm_messplus.serving.holding.holds import Pin
 from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
 from litellm_messplus.store.answered import author, left_open
 
@@ -93,13 +93,10 @@ class Authors:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Context of reading a first answer: the question and the choice of a request, and the
-    ``arguments`` of a second call. ``until`` is the loop time at which the client's time is up,
-    None without a limit."""
+    """Context of reading a first answer: the decided request, and the ``arguments`` of a second
+    call. ``until`` is the loop time at which the client's time is up, None without a limit."""
 
-    engine: Engine
-    question: Question
-    choice: Choice
+    awaited: Awaited
     arguments: Mapping[str, Any]
     until: float | None
 

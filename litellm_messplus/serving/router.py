@@ -5,35 +5,34 @@ A request that is served as before goes on at once, and is decided in a task tha
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from litellm_messplus.core.decision import Reason
+from litellm_messplus.brain.asked import Admission
+from litellm_messplus.brain.brain import Brain, Order
+from litellm_messplus.brain.decided import Intake
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.journal import Journal
-from litellm_messplus.labels.source import LabelDesk
-from litellm_messplus.records import RequestRecord, new_id
+from litellm_messplus.records import new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.serving.before import Arms, known_before, served_before, shadow_level
-from litellm_messplus.serving.decided import RequestDecider, in_shadow
+from litellm_messplus.serving.before import known_before, served_before
 from litellm_messplus.serving.deployments import deployment
 from litellm_messplus.serving.deployments.deployment import Deployment, Failing
-from litellm_messplus.serving.deployments.gates import Gates
+from litellm_messplus.serving.deployments.gates import Gates, Needs
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
+from litellm_messplus.serving.deployments.metering import PromptTokens
 from litellm_messplus.serving.feedback import NextTurnFeedback
-from litellm_messplus.serving.labelling import judged_request
 from litellm_messplus.serving.litellm_seam import LOGGING, PROXIED, target_order
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
-from litellm_messplus.serving.reading import Intake
+from litellm_messplus.serving.reading import RequestReader
 from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.serving.second import first_of
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
-from litellm_messplus.serving.surfaces.levels import granted_level, service_level
 from litellm_messplus.serving.surfaces.request import (
     IncomingRequest,
     continued_response,
@@ -47,46 +46,19 @@ CLOSE_SECONDS = 5.0
 """Seconds that a stop waits for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
-    """The parts that are notified of a request: the log, the sources of labels, and the calls
-    unseen by the user."""
-
-    journal: Journal
-    desk: LabelDesk
-    explorer: Explorer
-    feedback: NextTurnFeedback
-
-    def arrived(self, request: IncomingRequest) -> None:
-        """Take the feedback on an earlier request from this one's metadata."""
-        self.feedback.take(request)
-
-    def decided(
-        self,
-        opened: OpenRequest,
-        record: RequestRecord,
-        request: IncomingRequest,
-        called: Sequence[str],
-    ) -> None:
-        """Log a decision, keep the request for the sources of labels and the score of its zoo, and
-        begin the calls to the candidates that no user sees."""
-        if self.desk.is_watched(record.zoo):
-            opened.judged = judged_request(record, request)
-        self.journal.write(record)
-        self.explorer.start(opened, called, request)
-
-
 @dataclass(eq=False, repr=False)
 class RequestRouter:
     """The router of requests, without a state of its own beyond the requests that are open."""
 
     live: LiveZoos
-    arms: Arms
-    decider: RequestDecider
+    brain: Brain
+    reader: RequestReader
     gates: Gates
+    prompt_tokens: PromptTokens
     failing: Failing
     open_requests: OpenRequests
-    listeners: Listeners
+    explorer: Explorer
+    feedback: NextTurnFeedback
     counters: Counters
 
     def __post_init__(self) -> None:
@@ -114,7 +86,7 @@ class RequestRouter:
         if self.live.passes(engine, deployments):
             return deployments
         request = read_request(messages, kwargs)
-        if request is None or (request.continues and not self.decider.holds.holds(engine.zoo.name)):
+        if request is None or (request.continues and not self.brain.holds.holds(engine.zoo.name)):
             return _continued(deployments, kwargs)
         opened = self.open_requests.get(request.metadata, request.litellm_call_id)
         if opened is None:
@@ -142,7 +114,7 @@ class RequestRouter:
         if opened.before is not None:
             return served_before(deployments, opened.before, failed, opened.barred, order)
         if opened.pin is not None:
-            deployments = opened.pin.holds(deployments, failed)
+            deployments = deployment.held(deployments, opened.pin, failed)
         return deployment.to_try(deployments, opened.ranking, failed, opened.barred, order)
 
     async def close(self) -> None:
@@ -153,15 +125,13 @@ class RequestRouter:
         self, engine: Engine, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
         """Open a request: at once if it is served as before, else when it is decided."""
-        zoo = engine.zoo
-        own = service_level(zoo, request.metadata, self.counters)
-        trial, before = self.arms.arm(zoo, request)
-        level = granted_level(zoo, own, request, self.counters) if before is None else own
-        intake = Intake(engine, deployments, request, new_id(), level, trial)
-        if before is not None:
-            return self._serve_before(intake, before)
+        zoo, began = engine.zoo, time.perf_counter()
+        asked = self.reader.read(new_id(), zoo.name, request, deployments)
+        intake = self.brain.begin(asked)
+        if intake.before is not None:
+            return self._serve_before(intake, deployments, request)
         if engine.encoder.is_fast and not zoo.settings.gates:  # no await
-            return await self._serve(intake)
+            return await self._serve(intake, deployments, request, began)
         # A second attempt that comes while the first still waits gets the same decision.
         key = (request.litellm_call_id, id(request.metadata))
         while key in self._deciding:
@@ -171,83 +141,109 @@ class RequestRouter:
                 return opened
         decided = self._deciding[key] = asyncio.Event()
         try:
-            return await self._serve(intake)
+            return await self._serve(intake, deployments, request, began)
         finally:
             del self._deciding[key]
             decided.set()
 
-    async def _serve(self, intake: Intake) -> OpenRequest:
-        """Decide a request that waits for it, and notify the listeners."""
-        decided = await self.decider.decide(intake)
-        read, record = decided.read, self.decider.recorder.decided(decided)
-        if read.features is None:
-            self.counters.add("features_late")
+    async def _serve(
+        self,
+        intake: Intake,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        began: float,
+    ) -> OpenRequest:
+        """Have a request decided that waits for it, and begin its unseen calls."""
+        needs, admission = await self._admit(intake, deployments, request)
+        order = await self.brain.decide(intake, admission, began)
         opened = OpenRequest(
-            record,
-            decided.ranking,
-            needs=read.needs,
-            barred=read.admission.barred,
-            place=None if decided.standing is None else decided.standing.place,
-            pin=decided.pin,
-            **handing(intake.request),
+            order.record,
+            order.ranking,
+            needs=needs,
+            barred=order.admission.barred,
+            place=order.place,
+            pin=order.pin,
+            **handing(request),
         )
-        if decided.choice.decision.reads:
-            opened.first = first_of(decided)
-        self.open_requests.add(opened, intake.request.metadata, intake.request.kwargs.get(LOGGING))
-        self.listeners.arrived(intake.request)
-        explored = decided.choice.decision.explored if decided.dropped is None else ()
-        self.listeners.decided(opened, record, intake.request, explored)
+        if order.awaited is not None:
+            opened.first = first_of(order.awaited, request)
+        self._open(opened, request)
+        self._follow(opened, order, request)
         return opened
 
-    def _serve_before(self, intake: Intake, before: str) -> OpenRequest:
-        """Open a request that is served as before, and decide it in a task if that is due. It is
-        logged once: with the choice, or without if its call ends before the decision, or none is
-        due."""
-        request, is_off = intake.request, intake.trial.arm is Arm.OFF
-        is_due = not is_off and self.arms.is_due(intake.zoo, intake.request_id)
-        intake = replace(intake, level=shadow_level(intake.level))
-        if is_due:
-            intake = replace(intake, trial=self.arms.drawn(intake.zoo, request, intake.trial))
-        serves, reason = known_before(before, intake.deployments), Reason.UNDECIDED
-        record = self.decider.recorder.undecided(intake, serves, Reason.OFF if is_off else reason)
-        opened = OpenRequest(record, (), before=before, **handing(request))
-        opened.unlogged = partial(self._give_up, opened)
+    async def _admit(
+        self, intake: Intake, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> tuple[Needs | None, Admission]:
+        """Check what the candidates make of a request."""
+        zoo = intake.zoo
+        needs = self.gates.needs(request) if zoo.settings.gates else None
+        admission = await self.gates.admit(zoo, request, needs, deployments)
+        tokens = self.prompt_tokens.count(zoo.name, request.conversation)
+        return needs, replace(admission, prompt_tokens=tokens) if tokens else admission
+
+    def _open(self, opened: OpenRequest, request: IncomingRequest) -> None:
         self.open_requests.add(opened, request.metadata, request.kwargs.get(LOGGING))
-        self.listeners.arrived(request)
-        if not is_due:
+        self.feedback.take(request)
+
+    def _follow(self, opened: OpenRequest, order: Order, request: IncomingRequest) -> None:
+        """Keep a decided request for the sources of labels, and begin the calls to the candidates
+        that no user sees."""
+        opened.judged = order.judged
+        self.explorer.start(opened, order.explored, request)
+
+    def _serve_before(
+        self, intake: Intake, deployments: Sequence[Deployment], request: IncomingRequest
+    ) -> OpenRequest:
+        """Open a request that is served as before, and have it decided in a task if that is due. It
+        is logged once: with the choice, or without if its call ends before the decision, or none is
+        due."""
+        before = str(intake.before)
+        order, due = self.brain.pass_by(intake, known_before(before, deployments))
+        opened = OpenRequest(order.record, (), before=before, **handing(request))
+        opened.unlogged = partial(self._give_up, opened)
+        self._open(opened, request)
+        if due is None:
             opened.ensure_logged()
             return opened
         # LiteLLM goes on to change these arguments, for its own call.
-        kept = replace(intake, request=replace(request, kwargs=dict(request.kwargs)))
-        if self._shadows.start(self._shadow(kept, opened), "shadow") is None:
+        kept = replace(request, kwargs=dict(request.kwargs))
+        if self._shadows.start(self._shadow(due, deployments, kept, opened), "shadow") is None:
             self.counters.add("asides_dropped")
             opened.ensure_logged()
         return opened
 
-    async def _shadow(self, intake: Intake, opened: OpenRequest) -> None:
-        """Decide a request that is served as before, and call the sampled model."""
-        serves = opened.record.chosen
+    async def _shadow(
+        self,
+        intake: Intake,
+        deployments: Sequence[Deployment],
+        request: IncomingRequest,
+        opened: OpenRequest,
+    ) -> None:
+        """Have a request decided that is served as before, and call the sampled model."""
+        began = time.perf_counter()
         try:
-            decided = await self.decider.decide(intake)
-            if opened.unlogged is None:
-                intake.engine.forget(intake.request_id)
+            needs, admission = await self._admit(intake, deployments, request)
+            order = await self.brain.shadow(
+                intake,
+                opened.record.chosen,
+                admission,
+                began,
+                lambda: opened.unlogged is not None,
+            )
+            if order is None:
                 self.counters.add("asides_late")
                 return
-            record = self.decider.recorder.decided(decided)
-            called = self.arms.sampled(decided, record, serves)
-            record = in_shadow(record, decided, serves, called)
-            opened.needs, opened.barred = decided.read.needs, decided.read.admission.barred
-            opened.record, opened.unlogged = without_words(record), None
-            self.listeners.decided(opened, record, intake.request, called)
+            opened.needs, opened.barred = needs, order.admission.barred
+            opened.record, opened.unlogged = without_words(order.record), None
+            self._follow(opened, order, request)
         except Exception:
-            intake.engine.forget(intake.request_id)
             self.counters.failure("aside_failures", "a request was not decided in shadow")
             opened.ensure_logged()
 
     def _give_up(self, opened: OpenRequest) -> None:
         """Log a request without a choice."""
         opened.unlogged = None
-        self.listeners.journal.write(opened.record)
+        self.brain.journal.write(opened.record)
 
 
 def handing(request: IncomingRequest) -> dict[str, Any]:

@@ -14,19 +14,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from litellm_messplus.brain.brain import Awaited
 from litellm_messplus.core.second_answer import CHECKED_SHARE
 from litellm_messplus.deciding.question import Reading
 from litellm_messplus.records import served_call_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole
-from litellm_messplus.serving.decided import DecidedRequest
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.ends import CallEnd, CallSink
 from litellm_messplus.serving.litellm_seam import hidden_params, timeout_of
 from litellm_messplus.serving.open_requests import First, OpenRequest, OpenRequests, Second
 from litellm_messplus.serving.repeating import OwnCall, called, repeated
 from litellm_messplus.serving.surfaces import answers
+from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import SURFACES, Surface
 from litellm_messplus.settings.promise import SecondAnswer
 from litellm_messplus.settings.schema import ZooSettings
@@ -35,17 +36,12 @@ ORIGIN = "messplus_second_answer"
 """The origin by which LiteLLM's logs distinguish the call: the caller's key pays for it."""
 
 
-def first_of(decided: DecidedRequest) -> First | None:
-    """Return what the answer to a request is to be read with; None if it is kept in any case: the
-    decision is not followed, its conversation holds it, or other candidates answer it unseen."""
-    intake = decided.read.intake
-    if decided.dropped is not None or decided.pin is not None or decided.choice.decision.explored:
-        return None
-    request = intake.request
+def first_of(awaited: Awaited, request: IncomingRequest) -> First:
+    """Return what the answer to a request is to be read with."""
     seconds = timeout_of(request.kwargs)
     until = None if seconds is None else asyncio.get_running_loop().time() + seconds
-    arguments = repeated(intake.zoo.name, request, request.metadata, ORIGIN)
-    return First(intake.engine, decided.read.question, decided.choice, arguments, until)
+    arguments = repeated(awaited.engine.zoo.name, request, request.metadata, ORIGIN)
+    return First(awaited, arguments, until)
 
 
 @dataclass(eq=False, repr=False)
@@ -90,9 +86,10 @@ class SecondAnswers:
         if opened.looks is None or surface.read_answer(response).tool_calls:
             return None
         deployment = hidden_params(response).get("model_id")
-        if self.index.candidate(opened.record.zoo, deployment) != first.choice.decision.chosen:
+        awaited = first.awaited
+        if self.index.candidate(opened.record.zoo, deployment) != awaited.choice.decision.chosen:
             return None
-        return first.engine.reads(first.question, first.choice, opened.looks)
+        return awaited.read(opened.looks)
 
     async def _ask(
         self, opened: OpenRequest, first: First, surface: Surface, candidate: str
@@ -122,7 +119,7 @@ class SecondAnswers:
         is to be found for the first one."""
         judged = of_first = opened.release_judged()
         if judged is not None:
-            is_checked = first.engine.checks_replaced(opened.record.request_id)
+            is_checked = first.awaited.engine.checks_replaced(opened.record.request_id)
             judged = replace(judged, also=int(is_checked))
             of_first = replace(judged, label_probability=CHECKED_SHARE) if is_checked else None
         log = partial(self.sink.ended, opened.record, judged, end)

@@ -103,7 +103,7 @@ class ServedCalls:
                 opened.response_id = plain_response_id(given_id)
             author = self._server(opened, data, call_info) if second is None else second.author
         if opened.place is not None and author.deployment_id is not None:
-            self.sink.holds.called(opened.place, opened.record.zoo, author.deployment_id)
+            self.sink.brain.called(opened.place, opened.record.zoo, author.deployment_id)
         if response is not None:
             model = hidden_params(response).get("model_id")
             is_whole = not hasattr(type(response), "__aiter__")
@@ -232,7 +232,7 @@ class ServedCalls:
                 error=error_words(LOST),
                 failure=Failure.UNKNOWN,
             )
-            self.sink.journal.write(lost)
+            self.sink.brain.journal.write(lost)
 
     async def _end(self, opened: OpenRequest) -> None:
         """End a request by what is known of it, unless it has ended."""

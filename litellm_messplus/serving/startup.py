@@ -18,6 +18,7 @@ from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.brain.modes import LiveModes, adopt
 from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.encoders.lookup import load_encoder
@@ -36,7 +37,6 @@ from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments import capabilities
 from litellm_messplus.serving.deployments.metering import PromptTokens
 from litellm_messplus.serving.litellm_seam import proxy_configuration
-from litellm_messplus.serving.modes import LiveModes, adopt
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.modes import LiveModes, ModeChanges, compare
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.deployments.deployment import befores
 from litellm_messplus.serving.http import refusals
-from litellm_messplus.serving.modes import LiveModes, ModeChanges, compare
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
 from litellm_messplus.store import zoo_modes

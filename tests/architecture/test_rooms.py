@@ -15,6 +15,20 @@ PURE_TOOLS = {"bounded", "draws", "errors", "stand_ins", "vocabulary"}
 """Modules of `runtime` that have no clock either."""
 ALLOWED = {
     "runtime": set(),
+    "brain": {
+        "conversations",
+        "core",
+        "costs",
+        "deciding",
+        "encoders",
+        "journal",
+        "labels",
+        "records",
+        "runtime",
+        "settings",
+        "store",
+        "switching",
+    },
     "core": {"costs", "rows", "runtime", "settings"},
     "costs": set(),
     "conversations": {"core", "costs", "rows", "runtime"},

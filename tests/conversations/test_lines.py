@@ -1,7 +1,6 @@
 """Which requests belong together, told from their prompts alone, in bounded memory."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ class Desk:
         turns = tuple(Turn(roles[i % 2], text) for i, text in enumerate(words))
         self.asked += 1
         conversation = Conversation((Turn("system", system), *turns))
-        given = LineRequest(str(self.asked), zoo, key, conversation, lambda: ids, session)
+        given = LineRequest(str(self.asked), zoo, key, conversation, ids, session)
         return self.lines.find(given, self.now)
 
 
@@ -212,18 +211,6 @@ def test_cleared_results_leave_the_line_and_the_cache_before_them(desk: Desk) ->
     assert again.line is not place.line, "the answer to the newest prompt gave no such id"
 
 
-def test_ids_are_read_only_where_the_words_do_not_tell(desk: Desk) -> None:
-    """Reading them takes as long as all the rest, and every request would wait for it."""
-
-    def unread() -> tuple[str, ...]:
-        raise AssertionError("the ids were read")
-
-    desk.ask("q1")
-    turns = (Turn("system", "S"), Turn("user", "q1"), Turn("assistant", "a1"), Turn("tool", "t1"))
-    asked = LineRequest("next", "zoo", "alice", Conversation(turns), unread)
-    assert desk.lines.find(asked, desk.now).turn == 2
-
-
 def test_a_branch_has_warm_what_it_shares_and_knows_who_was_called(desk: Desk) -> None:
     root = desk.ask("q1")
     desk.lines.called(root.line, "large", "replica 1")
@@ -305,7 +292,7 @@ def tally(
         if dated:
             turns = (Turn("system", f"It is {number} o'clock."), *conversation.turns[1:])
             conversation = replace(conversation, turns=turns)
-        asked = LineRequest(str(number), "zoo", request.key, conversation, partial(tuple, ids))
+        asked = LineRequest(str(number), "zoo", request.key, conversation, ids)
         place = lines.find(asked, float(number))
         found.add(request, place, sessions_of)
         ended.append((place, request))

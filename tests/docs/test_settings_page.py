@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.brain.levels import NAME_KEY
 from litellm_messplus.cli import options
 from litellm_messplus.serving.deployments.deployment import candidate_of
 from litellm_messplus.serving.deployments.prices import (
     energy_price,
     stated_dollars,
 )
-from litellm_messplus.serving.surfaces.levels import NAME_KEY
 from tests.support.markdown import ROOT, Document, code_of
 
 SETTINGS = Document(ROOT / "docs" / "settings.md")

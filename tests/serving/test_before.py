@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.brain import arms
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.records import served_call_id
-from litellm_messplus.serving import before, router
+from litellm_messplus.serving import router
 from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode, Pace, ZooMode
@@ -56,29 +57,29 @@ async def test_feedback_that_comes_with_the_next_request_is_taken(tmp_path: Path
         await proxy.answers(await proxy.ask())
         verdict = {"id": "chatcmpl-1", "satisfied": False}
         await proxy.ask(metadata={"user_api_key_hash": "key", "messplus_feedback": verdict})
-        await proxy.plugin.parts._next_turn_feedback.close()
+        await proxy.plugin.parts.router.feedback.close()
         await proxy.settled()
     (label,) = await written(tmp_path, labels)
     assert (label.source, label.value) == ("feedback", 0.0)
 
 
-def gate_of_reading(proxy: Journey, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Let no request be read before the event that is returned is set."""
-    reader, gate = proxy.plugin.parts.router.decider.reader, asyncio.Event()
-    read = reader.read
+def gate_of_admission(proxy: Journey, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let no request be admitted before the event that is returned is set."""
+    gates, gate = proxy.plugin.parts.router.gates, asyncio.Event()
+    admit = gates.admit
 
     async def slow(*given: Any) -> Any:
         await gate.wait()
-        return await read(*given)
+        return await admit(*given)
 
-    monkeypatch.setattr(reader, "read", slow)
+    monkeypatch.setattr(gates, "admit", slow)
     return gate
 
 
 async def test_nobody_waits_for_the_shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The deployments go back before the prompt is even read."""
+    """The deployments go back before it is even known who can take the request."""
     async with journey(tmp_path, WATCH) as proxy:
-        gate = gate_of_reading(proxy, monkeypatch)
+        gate = gate_of_admission(proxy, monkeypatch)
         async with asyncio.timeout(PATIENT):
             await proxy.ask()
         gate.set()
@@ -89,7 +90,7 @@ async def test_nobody_waits_for_the_shadow(tmp_path: Path, monkeypatch: pytest.M
 
 async def test_an_early_end_is_logged_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with journey(tmp_path, WATCH) as proxy:
-        gate = gate_of_reading(proxy, monkeypatch)
+        gate = gate_of_admission(proxy, monkeypatch)
         await proxy.answers(await proxy.ask())
         gate.set()
         await proxy.settled()
@@ -123,7 +124,7 @@ def canary(share: float, revision: int = 1) -> ModeRow:
 
 
 async def test_a_canary_takes_its_share_and_keeps_it_as_it_grows(tmp_path: Path) -> None:
-    arms: dict[float, list[str]] = {}
+    drawn: dict[float, list[str]] = {}
     async with journey(tmp_path, WATCH) as proxy:
         for revision, share in enumerate((0.1, 0.3), start=1):
             proxy.plugin.parts.modes.learn({"zoo": canary(share, revision)})
@@ -133,11 +134,11 @@ async def test_a_canary_takes_its_share_and_keeps_it_as_it_grows(tmp_path: Path)
         rows = await written(tmp_path, requests)
     for share in (0.1, 0.3):
         own = {row.litellm_call_id: row.arm for row in rows}
-        arms[share] = [own[f"{share}-{number}"] for number in range(400)]
-    routed = {share: arm.count("routed") for share, arm in arms.items()}
+        drawn[share] = [own[f"{share}-{number}"] for number in range(400)]
+    routed = {share: arm.count("routed") for share, arm in drawn.items()}
     assert 20 <= routed[0.1] <= 65
     assert 85 <= routed[0.3] <= 155
-    both = list(zip(arms[0.1], arms[0.3], strict=True))
+    both = list(zip(drawn[0.1], drawn[0.3], strict=True))
     assert ("routed", "before") not in both
 
 
@@ -150,12 +151,12 @@ async def test_every_turn_of_a_conversation_is_served_the_same_way(tmp_path: Pat
                 await proxy.ask(turns, call_id=f"{talk}-{turn}")
                 turns = [*turns, {"role": "assistant", "content": "ok"}, *user(f"more {turn}")]
         await proxy.settled()
-    arms: dict[str, set[str]] = {}
+    taken: dict[str, set[str]] = {}
     for row in await written(tmp_path, requests):
-        arms.setdefault(row.litellm_call_id.split("-")[0], set()).add(row.arm)
-    assert all(len(found) == 1 for found in arms.values())
-    assert {"routed"} in arms.values()
-    assert {"before"} in arms.values()
+        taken.setdefault(row.litellm_call_id.split("-")[0], set()).add(row.arm)
+    assert all(len(found) == 1 for found in taken.values())
+    assert {"routed"} in taken.values()
+    assert {"before"} in taken.values()
 
 
 async def test_routed_requests_move_the_live_queue_and_all_teach(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ FEW = 1e-6
 async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: float, decided: int
 ) -> None:
-    monkeypatch.setattr(before, "Pace", lambda _: Pace(FEW, first=3))
+    monkeypatch.setattr(arms, "Pace", lambda _: Pace(FEW, first=3))
     watch = {"sample": sample}
     async with journey(tmp_path, {**WATCH, "watch": watch}) as proxy:
         proxy.explores_nothing()
@@ -215,7 +216,7 @@ async def test_beyond_the_pace_only_the_sample_is_decided_and_all_are_logged(
 async def test_every_canary_request_is_drawn_for_whether_it_is_decided_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(before, "Pace", lambda _: Pace(FEW, first=0))
+    monkeypatch.setattr(arms, "Pace", lambda _: Pace(FEW, first=0))
     watch = {"sample": 0.0}
     async with journey(tmp_path, {**WATCH, "watch": watch}) as proxy:
         proxy.plugin.parts.modes.learn({"zoo": canary(0.5)})

@@ -13,6 +13,7 @@ from fastapi import HTTPException
 from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
 from litellm_messplus.conversations.rule import LinePlace
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause
@@ -42,7 +43,6 @@ from litellm_messplus.serving.feedback import (
     RequestFinder,
 )
 from litellm_messplus.serving.http import refusals
-from litellm_messplus.serving.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
 from litellm_messplus.serving.open_requests import OpenRequests
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.serving.holding import line_log
-from litellm_messplus.serving.holding.line_log import LineLog
+from litellm_messplus.brain import line_log
+from litellm_messplus.brain.line_log import LineLog
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store.tables import outcomes, requests
 from tests.support import in_process
@@ -339,7 +339,7 @@ async def test_unshared_lines_are_counted(tmp_path: Path, monkeypatch: pytest.Mo
 
 async def test_a_failing_identity_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with holding(tmp_path) as plugin:
-        lines = plugin.parts.router.decider.holds.lines
+        lines = plugin.parts.router.brain.holds.lines
         assert lines is not None
         monkeypatch.setattr(lines, "find", lambda *given: 1 / 0)
         assert await Agent(plugin).ask()

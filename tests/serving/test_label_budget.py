@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.brain import buying, label_purse
+from litellm_messplus.brain.label_purse import LabelPurse
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.asking import Reply
-from litellm_messplus.serving import buying, label_purse
 from litellm_messplus.serving.judges import JudgeCalls
-from litellm_messplus.serving.label_purse import LabelPurse
 from litellm_messplus.store.tables import gradings, requests
 from tests.support.in_process import written
 from tests.support.journey import Journey, journey

@@ -10,13 +10,15 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain import labelling as module
+from litellm_messplus.brain.holds import Holds
+from litellm_messplus.brain.influence import KeyInfluence
+from litellm_messplus.brain.labelling import LabelWriter, judged_request
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.serving import labelling as module
-from litellm_messplus.serving.influence import KeyInfluence
-from litellm_messplus.serving.labelling import LabelWriter, judged_request
+from litellm_messplus.serving.reading import RequestReader
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.surface import CHAT_COMPLETIONS
 from litellm_messplus.settings.schema import MessplusSettings
@@ -166,6 +168,9 @@ async def test_switched_off_everything_counts_without_a_look(database: AsyncEngi
 
 @pytest.mark.parametrize("limit", CHAT_COMPLETIONS.limits)
 def test_a_client_that_sets_a_length_is_known_to_have_done_so(limit: str) -> None:
+    holds = Holds({}, lambda zoo, deployment: None, Counters())
+    reader = RequestReader(holds, keeps_names=False)
     for given, is_limited in (({limit: 1}, True), ({}, False)):
         incoming = IncomingRequest(CHAT_COMPLETIONS, "call", {}, [], given)
-        assert judged_request(request(), incoming).is_limited == is_limited
+        asked = reader.read("request", "zoo", incoming, [])
+        assert judged_request(request(), asked).is_limited == is_limited

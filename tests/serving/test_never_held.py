@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Table
 
-from litellm_messplus.serving.holding.holds import Holds
-from litellm_messplus.serving.holding.line_log import LineLog
+from litellm_messplus.brain.holds import Holds
+from litellm_messplus.brain.line_log import LineLog
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.store.tables import calls, labels, requests

@@ -10,8 +10,7 @@ from random import Random
 import pytest
 from sqlalchemy import make_url
 
-from litellm_messplus.conversations.lines import UNUSED_SECONDS
-from litellm_messplus.serving.holding.pinboard import (
+from litellm_messplus.brain.pinboard import (
     BUCKETS,
     LONGEST_ID,
     SIZE,
@@ -21,6 +20,7 @@ from litellm_messplus.serving.holding.pinboard import (
     Pinned,
     pinboard_path,
 )
+from litellm_messplus.conversations.lines import UNUSED_SECONDS
 from tests.support.patience import PATIENT
 
 KEY = b"a key of 32 bytes, for the tests"
@@ -132,7 +132,7 @@ def test_a_file_that_is_truncated_tells_nothing_and_is_written_again(tmp_path: P
 WITHOUT_ROOM = f"""
 import resource, sys
 from pathlib import Path
-from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
+from litellm_messplus.brain.pinboard import Pinboard, Pinned
 
 board = Pinboard(Path(sys.argv[1]), {KEY!r})
 prompt, pinned = {LAST!r} + bytes(12), Pinned("c", "l", "d", 3, 1)

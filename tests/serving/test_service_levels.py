@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.brain.asked import WantedLevel
+from litellm_messplus.brain.levels import HEADER, granted_level, service_level
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError, RefusedError
-from litellm_messplus.serving.surfaces.levels import HEADER, granted_level, service_level
+from litellm_messplus.serving.surfaces.identity import wanted_level
 from litellm_messplus.serving.surfaces.request import IncomingRequest, read_request
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.promise import ServiceLevel
@@ -46,26 +48,26 @@ def counters() -> Counters:
 def test_the_keys_level_then_the_teams_then_the_zoos_own(
     zoo: Zoo, counters: Counters, metadata: dict[str, Any], expected: str
 ) -> None:
-    assert service_level(zoo, metadata, counters) == zoo.levels[expected]
+    assert service_level(zoo, stated(metadata), counters) == zoo.levels[expected]
     assert counters.as_dict() == {}
 
 
 def test_what_the_client_sends_does_not_count(zoo: Zoo, counters: Counters) -> None:
     sent = {**GOLD, "requester_metadata": GOLD, "metadata": GOLD, "tags": ["gold"]}
-    assert service_level(zoo, sent, counters).name == "default"
+    assert service_level(zoo, stated(sent), counters).name == "default"
 
 
 def test_an_unknown_name_gets_the_default_and_is_counted_and_logged(
     zoo: Zoo, counters: Counters, caplog: pytest.LogCaptureFixture
 ) -> None:
     metadata = {"user_api_key_metadata": {"messplus_service_level": "glod"}}
-    assert service_level(zoo, metadata, counters).name == "default"
+    assert service_level(zoo, stated(metadata), counters).name == "default"
     assert counters.as_dict() == {"unknown_service_levels": 1}
     assert "'glod'" in caplog.text
 
 
 def test_a_level_has_every_value_filled_in(zoo: Zoo, counters: Counters) -> None:
-    found = service_level(zoo, {"user_api_key_metadata": GOLD}, counters)
+    found = service_level(zoo, stated({"user_api_key_metadata": GOLD}), counters)
     assert found == ServiceLevel(name="gold", alpha=0.99, V=zoo.settings.V, c=zoo.settings.c)
 
 
@@ -73,6 +75,10 @@ def test_a_level_has_every_value_filled_in(zoo: Zoo, counters: Counters) -> None
 
 LEVELS: dict[str, Any] = {"service_levels": {"gold": {"alpha": 0.95}, "batch": {"alpha": 0.5}}}
 MAY_GOLD = {"messplus_callers_may": ["gold"]}
+
+
+def stated(metadata: dict[str, Any]) -> WantedLevel:
+    return wanted_level(asking(**metadata))
 
 
 def asking(call_type: str = "acompletion", **metadata: Any) -> IncomingRequest:
@@ -88,7 +94,7 @@ def by_header(level: str) -> dict[str, Any]:
 def granted(metadata: dict[str, Any], counters: Counters, own: str = "default") -> ServiceLevel:
     """Where every key may choose `batch`."""
     zoo = build_zoo(**LEVELS, callers_may=["batch"])
-    return granted_level(zoo, zoo.levels[own], asking(**metadata), counters)
+    return granted_level(zoo, zoo.levels[own], stated(metadata), counters)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +155,9 @@ def test_who_asks_for_nothing_or_its_own_level_has_that(counters: Counters) -> N
 def test_a_level_is_read_on_every_surface(counters: Counters) -> None:
     zoo = build_zoo(**LEVELS, callers_may=["batch"])
     for call_type in ("acompletion", "anthropic_messages", "aresponses", "atext_completion"):
-        request = asking(call_type, **by_header("batch"))
-        assert granted_level(zoo, zoo.levels["default"], request, counters).name == "batch:asked"
+        wanted = wanted_level(asking(call_type, **by_header("batch")))
+        level = granted_level(zoo, zoo.levels["default"], wanted, counters)
+        assert level.name == "batch:asked"
 
 
 def test_the_promise_to_those_who_ask_is_that_of_the_level() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.serving.influence import TokenBuckets
+from litellm_messplus.brain.influence import TokenBuckets
 
 
 class Clock:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.modes import LiveModes, ModeChanges, StaleRevisionError, adopt
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.serving.modes import LiveModes, ModeChanges, StaleRevisionError, adopt
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import log, zoo_modes
 from litellm_messplus.store.zoo_modes import FILE, ModeRow

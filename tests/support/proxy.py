@@ -93,7 +93,7 @@ MAKERS = {
     "failing": "litellm_messplus.serving.deployments.deployment.Failing",
     "judge": "litellm_messplus.serving.judges.Judge",
     "learner": "litellm_messplus.serving.startup.LearnerSettings",
-    "purse": "litellm_messplus.serving.buying.LabelPurse",
+    "purse": "litellm_messplus.brain.buying.LabelPurse",
     "verdicts": "litellm_messplus.serving.composition.TokenBuckets",
 }
 """Where each class is called."""

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import litellm
 from sqlalchemy import URL
 
+from litellm_messplus.brain.asked import Replica
+from litellm_messplus.brain.holds import Pin
 from litellm_messplus.runtime.errors import REFUSALS, ConfigurationError
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.serving.surfaces.parameters import Values, arm_name, read_parameters
@@ -97,10 +99,11 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Deployments that LiteLLM shows together: each as read, their candidates, and whether all are
-    a team's."""
+    """Deployments that LiteLLM shows together: each as read here and as the brain sees it, their
+    candidates, and whether all are a team's."""
 
     members: tuple[Known, ...]
+    replicas: tuple[Replica, ...]
     candidates: frozenset[str]
     is_a_teams: bool
 
@@ -133,8 +136,9 @@ def _group(deployments: Sequence[Deployment]) -> Group:
         )
         for each in deployments
     )
+    replicas = tuple(Replica(each.identity, each.candidate, each.is_vllm) for each in members)
     candidates = frozenset(each.candidate for each in members)
-    return Group(members, candidates, all(map(is_a_teams, deployments)))
+    return Group(members, replicas, candidates, all(map(is_a_teams, deployments)))
 
 
 # A decision in the form of LiteLLM's router: the deployments to try next, and no others.
@@ -198,6 +202,18 @@ def pinned(deployments: Sequence[Deployment], identity: str | None) -> Sequence[
     """Return only the deployment with that id; all of them if it is not there."""
     found = [deployment for deployment in deployments if deployment_id(deployment) == identity]
     return found or deployments
+
+
+def held(
+    deployments: Sequence[Deployment], pin: Pin, failed: Collection[str]
+) -> Sequence[Deployment]:
+    """Return the deployments among which a held request stays: its own whatever the user's order,
+    unless that has ``failed`` the request and another has what it continues; else those of its
+    candidate if no other could serve it; else all."""
+    own = pinned(deployments, pin.deployment)
+    if len(own) == 1 and (pin.is_alone or pin.deployment not in failed):
+        return own
+    return (pin.is_bound and only(deployments, pin.candidate)) or deployments
 
 
 UNORDERED = sys.maxsize

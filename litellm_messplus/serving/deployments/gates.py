@@ -14,6 +14,7 @@ from typing import Any
 
 import litellm
 
+from litellm_messplus.brain.asked import OPEN, Admission
 from litellm_messplus.core.held import FAILED
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.runtime.counters import Counters
@@ -59,21 +60,8 @@ class Needs:
     tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """The outcome of the gates. ``barred`` are the ids of the deployments that are not tried,
-    ``eligible`` the candidates that have another one, None if all have; ``why`` names the needs
-    that decided."""
-
-    barred: frozenset[str] = frozenset()
-    eligible: frozenset[str] | None = None
-    why: tuple[str, ...] = ()
-
-
 OF_LITELLM = ("context", "region", "response_format")
 """The needs that LiteLLM checks too, before a call, if it is told to."""
-OPEN = Admission()
-"""Admission of every deployment."""
 
 
 @dataclass(eq=False, repr=False)

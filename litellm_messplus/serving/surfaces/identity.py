@@ -1,11 +1,13 @@
-"""The sender of a request, and the conversation that it belongs to."""
+"""The sender of a request, the level that it wants, and what links it to its conversation."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
+from litellm_messplus.brain.asked import WantedLevel
+from litellm_messplus.brain.levels import HEADER, MAY_KEY, NAME_KEY
 from litellm_messplus.conversations.lines import IDS
 from litellm_messplus.records import Asker, Names
+from litellm_messplus.serving.litellm_seam import request_headers
 from litellm_messplus.serving.surfaces.answers import field, whole
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.request import IncomingRequest
@@ -103,11 +105,11 @@ def _is_call(inner: object) -> bool:
     return isinstance(inner, Mapping) and "function" in inner
 
 
-# The sender by readable names, and the conversation.
+# The sender by readable names.
 #
 # LiteLLM collects names in its own metadata of a request: the key's alias, a user, an end user,
 # tags. They are short and no text of a prompt; a client may send an end user and tags of any length
-# and number. A conversation is identified by its session, else by its opening.
+# and number.
 
 LONGEST = 255
 """Most characters of a name that are kept."""
@@ -152,29 +154,25 @@ def _tags(found: object) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(filter(None, plain))) or None
 
 
-LONGEST_OPENING = 20
-"""Most messages that are searched for the first one of a user."""
+# The level: what the operator states of the key or the team, and what the client asks for.
 
 
-def conversation_of(request: IncomingRequest) -> str:
-    """Return a digest that all requests of a conversation share: of the client's session, else of
-    the system prompt and the first user message, each combined with the key."""
-    session = session_named(request.client_metadata, request.kwargs)
-    parts = ["session", session] if session is not None else ["opening", *_opening(request)]
-    digest = blake2b(digest_size=16)
-    for part in (request.key_hash or "", *parts):
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(encoded) + encoded)
-    return digest.hexdigest()
+def wanted_level(request: IncomingRequest) -> WantedLevel:
+    """Read what decides the level of a request. Of the key and the team the operator's metadata
+    alone counts, never what the client sends."""
+    metadata = request.metadata
+    sent = request_headers(metadata).get(HEADER, request.client_metadata.get(NAME_KEY))
+    stated, may = _stated(metadata, NAME_KEY), _stated(metadata, MAY_KEY)
+    if may is not None:
+        may = tuple(map(str, may if isinstance(may, list) else (may,)))
+    return WantedLevel(stated, sent, may)
 
 
-def _opening(request: IncomingRequest) -> list[str]:
-    """Read the text up to the first user message, which later turns do not change."""
-    given, surface = request.kwargs, request.surface
-    prompt = given.get(surface.prompt) if request.messages is None else request.messages
-    system = given.get(surface.system) if surface.system else None
-    if isinstance(prompt, list | tuple):
-        roles = [each.get("role") if isinstance(each, dict) else None for each in prompt]
-        first = roles.index("user") + 1 if "user" in roles else LONGEST_OPENING
-        prompt = prompt[: min(first, LONGEST_OPENING)]
-    return [turn.text for turn in read_conversation(prompt, system).turns]
+def _stated(metadata: Mapping[str, Any], key: str) -> Any:
+    """Return what the operator states of the key, else of its team; None if nothing."""
+    for whose in ("user_api_key_metadata", "user_api_key_team_metadata"):
+        own = metadata.get(whose)
+        found = own.get(key) if isinstance(own, Mapping) else None
+        if found is not None:
+            return found
+    return None

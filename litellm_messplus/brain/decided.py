@@ -1,43 +1,80 @@
-"""Decision of a request: it is read, placed in its conversation, decided, and recorded, in full or
-as far as it is known before the decision."""
+"""Decision of a request: it is placed in its conversation, decided, and recorded, in full or as far
+as it is known before the decision."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm_messplus.brain.asked import Admission, Asked
+from litellm_messplus.brain.buying import Buyer
+from litellm_messplus.brain.holds import Holds, Pin, Standing
 from litellm_messplus.core.decision import Reason, Situation
+from litellm_messplus.core.encoder import Features
 from litellm_messplus.core.held import Gated, baseline
-from litellm_messplus.core.surface import VERSION
+from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.surface import VERSION, read_surface
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice
+from litellm_messplus.deciding.question import Choice, Question
+from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
-from litellm_messplus.serving.buying import Buyer
-from litellm_messplus.serving.deployments.deployment import Deployment
-from litellm_messplus.serving.holding.holds import Holds, Pin, Standing
-from litellm_messplus.serving.reading import Intake, ReadRequest, RequestReader
-from litellm_messplus.serving.surfaces.identity import asker_of, names_of
+from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.switching.modes import LITELLM, Arm
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.switching.modes import LITELLM, Arm, Trial
+
+FEATURES_SHARE = 0.8
+"""Share of the deadline spent waiting for features. The rest is for a busy event loop, and for the
+decision."""
+NONE = frozenset[str]()
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """A request before it is decided."""
+
+    engine: Engine
+    asked: Asked
+    level: ServiceLevel
+    """The promise that it counts towards."""
+    trial: Trial
+    """Its arm."""
+    before: str | None = None
+    """What serves it as before the router; None if the router chooses."""
+
+    @property
+    def zoo(self) -> Zoo:
+        return self.engine.zoo
+
+    @property
+    def request_id(self) -> str:
+        return self.asked.request_id
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedRequest:
-    """A decided request. ``dropped`` is the reason why the decision is not followed: no deployment
-    is healthy, so LiteLLM calls none, or the decision came too late; None if it is followed.
-    ``bought`` is the probability with which labels of its answers are bought.
-    ``standing`` is its place in a conversation, and ``pin`` the candidate that holds it."""
+    """A decided request."""
 
-    read: ReadRequest
+    intake: Intake
+    admission: Admission
+    question: Question
     choice: Choice
+    features: Features | None
+    """None if they did not come in time."""
+    encode_seconds: float
     seconds: float
     dropped: Reason | None
+    """Why the decision is not followed: no deployment is healthy, so LiteLLM calls none, or it came
+    too late; None if it is followed."""
     bought: float | None
+    """The probability with which labels of its answers are bought."""
     standing: Standing | None = None
+    """Its place in a conversation."""
     pin: Pin | None = None
+    """The candidate that holds it."""
 
     @property
     def reason(self) -> Reason:
@@ -52,6 +89,19 @@ class DecidedRequest:
         if self.dropped is not Reason.DEADLINE_MISSED:
             return self.choice.decision.ranking
         return () if self.pin is None else (self.pin.candidate,)
+
+    @property
+    def explored(self) -> tuple[str, ...]:
+        """The candidates that are called in addition, unseen."""
+        return self.choice.decision.explored if self.dropped is None else ()
+
+    @property
+    def reads(self) -> bool:
+        """Whether the answer is read to keep or replace it: not where the decision is not followed,
+        its conversation holds it, or other candidates answer it unseen."""
+        decision = self.choice.decision
+        is_free = self.dropped is None and self.pin is None and not decision.explored
+        return decision.reads and is_free
 
 
 class Recorder:
@@ -75,14 +125,14 @@ class Recorder:
 
     def decided(self, decided: DecidedRequest) -> RequestRecord:
         """Build the record of a decided request."""
-        read, standing = decided.read, decided.standing
+        intake, standing, question = decided.intake, decided.standing, decided.question
         situation, decision = decided.choice.situation, decided.choice.decision
-        intake, question = read.intake, read.question
-        everyone = situation.everyone
+        everyone, features = situation.everyone, decided.features
+        why = decided.admission.why
         record = RequestRecord(
             **self._known(intake),
             expected_t=situation.t,
-            features=read.features,
+            features=features,
             prompt_characters=question.prompt_characters,
             estimated_cost={e.candidate: e.cost for e in everyone},
             estimated_satisfaction={e.candidate: e.satisfaction for e in everyone},
@@ -98,32 +148,32 @@ class Recorder:
             price=decision.price,
             propensity=decision.propensity,
             exploration_calls=len(decision.explored),
-            encode_seconds=None if read.features is None else read.encode_seconds,
+            encode_seconds=None if features is None else decided.encode_seconds,
             # The journal would drop it too, but by copying a record of fifty fields.
-            prompt=intake.request.conversation.text if self._settings.store_text else None,
+            prompt=intake.asked.conversation.text if self._settings.store_text else None,
             surface=question.prompt.surface,
             surface_version=VERSION,
             is_within_reach=decision.is_within_reach,
             label_probability=decided.bought,
-            gated=Gated(question.candidates, read.admission.why) if question.is_gated else None,
+            gated=Gated(question.candidates, why) if question.is_gated else None,
             place=None if standing is None else standing.logged(decided.reason),
             is_alone=question.is_alone,
         )
         return record if decided.dropped is None else _unclaimed(record, decided.pin)
 
     def _known(self, intake: Intake) -> dict[str, Any]:
-        zoo = intake.zoo
+        zoo, asked = intake.zoo, intake.asked
         return {
-            "request_id": intake.request_id,
+            "request_id": asked.request_id,
             "created_at": datetime.now(UTC),
             "zoo": zoo.name,
             "service_level": intake.level.name,
             "alpha": intake.level.alpha,
             "policy": zoo.settings.policy,
-            "asker": asker_of(intake.request),
+            "asker": asked.asker,
             "encoder": intake.engine.encoder.name,
             "trial": intake.trial,
-            "names": names_of(intake.request.metadata, are_kept=self._settings.store_identities),
+            "names": asked.names,
         }
 
 
@@ -164,84 +214,102 @@ def in_shadow(
             record.trial,
             would_choose=None if is_refused else decision.chosen,
             would_cost=None if is_refused else sum(costs.get(name, 0.0) for name in names),
-            sample_probability=decided.read.intake.zoo.settings.watch.sample if called else None,
+            sample_probability=decided.intake.zoo.settings.watch.sample if called else None,
         ),
     )
 
 
 @dataclass(eq=False, repr=False)
 class RequestDecider:
-    """The decider of requests: it reads each, decides it, draws whether labels of its answers are
-    bought, and drops a decision that came too late."""
+    """The decider of requests: it waits for the features of each until the decision is nearly due,
+    decides it, draws whether labels of its answers are bought, and drops a decision that came too
+    late."""
 
     settings: MessplusSettings
-    reader: RequestReader
+    features: FeatureService
     holds: Holds
     buyers: Mapping[str, Buyer]
     counters: Counters
 
-    def __post_init__(self) -> None:
-        self.recorder = Recorder(self.settings)
-
-    async def decide(self, intake: Intake) -> DecidedRequest:
-        """Read and decide a request. Only a routed request has a place in a conversation, and only
-        a routed one can be decided too late."""
-        started = time.perf_counter()
-        engine, request, deployments = intake.engine, intake.request, intake.deployments
-        read = await self.reader.read(intake)
+    async def decide(self, intake: Intake, admission: Admission, began: float) -> DecidedRequest:
+        """Decide a request, of which a worker ``began`` to read at that time of the performance
+        counter. Only a routed request has a place in a conversation, and only a routed one can be
+        decided too late."""
+        engine, asked = intake.engine, intake.asked
+        waiting = time.perf_counter()
+        allowed = FEATURES_SHARE * self.settings.deadline_seconds
+        features = await self.features.features(asked.conversation, allowed)
+        encode_seconds = time.perf_counter() - waiting
+        question = _question(intake, admission, features)
         is_routed, standing = intake.trial.arm is Arm.ROUTED, None
         if is_routed:
-            standing = self.holds.standing(
-                request, read.question, intake.zoo.name, deployments, read.admission.barred
-            )
+            standing = self.holds.standing(asked, question, admission.barred)
         if standing is not None:
-            read = replace(read, question=standing.question)
+            question = standing.question
         held = None if standing is None else standing.choose(engine)
-        choice, bought = self._choose(engine, read) if held is None else (held, None)
-        seconds = time.perf_counter() - started
-        is_late = is_routed and self._is_late(engine, read, seconds)
-        dropped = self._dropped(engine, read, deployments, is_late=is_late)
+        choice, bought = self._choose(intake, question) if held is None else (held, None)
+        seconds = time.perf_counter() - began
+        # The wait for a slow encoder is over: dropping the decision would save none of it.
+        waited = 0.0 if engine.encoder.is_fast else encode_seconds
+        is_late = is_routed and self._is_late(seconds, waited)
+        dropped = self._dropped(intake, is_late=is_late)
         pin = None if standing is None else standing.pin if is_late else standing.followed(choice)
-        return DecidedRequest(read, choice, seconds, dropped, bought, standing, pin)
+        known = (features, encode_seconds, seconds, dropped, bought, standing, pin)
+        return DecidedRequest(intake, admission, question, choice, *known)
 
-    def _choose(self, engine: Engine, read: ReadRequest) -> tuple[Choice, float | None]:
+    def _choose(self, intake: Intake, question: Question) -> tuple[Choice, float | None]:
         """Decide, and draw whether labels of the answers are bought; return the probability too."""
-        buyer = self.buyers.get(engine.zoo.name)
+        engine, buyer = intake.engine, self.buyers.get(intake.zoo.name)
         if buyer is None:
-            return engine.decide(read.question), None
+            return engine.decide(question), None
         bought: float | None = None
 
         def labelled(situation: Situation) -> bool | None:
             nonlocal bought
-            bought, is_labelled = buyer.purchase(
-                engine, read.question, read.intake.request, situation
-            )
+            bought, is_labelled = buyer.purchase(engine, question, intake.asked, situation)
             return is_labelled
 
-        choice = engine.decide(read.question, labelled)
+        choice = engine.decide(question, labelled)
         if bought is not None:
             decision = buyer.with_comparison(choice.decision, choice.situation)
             choice = replace(choice, decision=decision)
         return choice, bought
 
-    def _is_late(self, engine: Engine, read: ReadRequest, seconds: float) -> bool:
+    def _is_late(self, seconds: float, waited: float) -> bool:
         """Tell whether a decision took longer than the operator allows, and count it."""
-        # The wait for a slow encoder is over: dropping the decision would save none of it.
-        waited = 0.0 if engine.encoder.is_fast else read.encode_seconds
         is_late = seconds - waited > self.settings.deadline_seconds
         if is_late:
             self.counters.failure("deadlines_missed", f"a decision took {seconds * 1000:.1f} ms")
         return is_late
 
-    def _dropped(
-        self, engine: Engine, read: ReadRequest, deployments: Sequence[Deployment], *, is_late: bool
-    ) -> Reason | None:
+    def _dropped(self, intake: Intake, *, is_late: bool) -> Reason | None:
         """Return why a decision is not followed, None if it is. If it is not, no satisfaction is
         expected of it, and nothing is paid for its labels."""
-        if deployments and not is_late:
+        if intake.asked.replicas and not is_late:
             return None
-        engine.expect_nothing(read.question.request_id)
-        buyer = self.buyers.get(engine.zoo.name)
+        intake.engine.expect_nothing(intake.request_id)
+        buyer = self.buyers.get(intake.zoo.name)
         if buyer is not None:
-            buyer.give_back(read.question.request_id, read.intake.request.key_hash)
-        return Reason.DEADLINE_MISSED if deployments else Reason.NONE_HEALTHY
+            buyer.give_back(intake.request_id, intake.asked.key_hash)
+        return Reason.DEADLINE_MISSED if intake.asked.replicas else Reason.NONE_HEALTHY
+
+
+def _question(intake: Intake, admission: Admission, features: Features | None) -> Question:
+    """Build the question of a request. Any candidate with a healthy deployment that can take it may
+    serve it; if there are none, all may, since a retry may find a deployment after all."""
+    zoo, asked = intake.zoo, intake.asked
+    there = frozenset(zoo.present)
+    able = there & (admission.eligible or NONE) or there & asked.candidates
+    reads = zoo.settings.second_answer is SecondAnswer.AUTO and intake.trial.arm is Arm.ROUTED
+    return Question(
+        asked.request_id,
+        intake.level,
+        Prompt(features, read_surface(asked.conversation)),
+        len(asked.conversation.text),
+        tuple([name for name in zoo.present if name in able or not able]),
+        asked.most_completion_tokens,
+        admission.prompt_tokens,
+        is_gated=admission.eligible is not None,
+        is_alone=asked.is_alone,
+        may_go_on=reads and asked.may_go_on and not asked.is_alone,
+    )

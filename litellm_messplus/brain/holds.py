@@ -5,11 +5,12 @@ read from the log (`line_log.py`) and from a file shared by the workers of a mac
 (`pinboard.py`). On any failure here, the request is decided as if it were alone."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import NamedTuple
 
+from litellm_messplus.brain.asked import Asked, Replica
+from litellm_messplus.brain.pinboard import Pinboard, Pinned
 from litellm_messplus.conversations.caches import Ahead, Habits, Turn, now
 from litellm_messplus.conversations.digests import Digest
 from litellm_messplus.conversations.line import (
@@ -34,18 +35,9 @@ from litellm_messplus.core.decision import Reason
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question
-from litellm_messplus.records import CallRecord, RequestRecord
+from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
-from litellm_messplus.runtime.vocabulary import CallStatus
-from litellm_messplus.serving.deployments.deployment import Deployment, group, only, pinned
-from litellm_messplus.serving.deployments.index import DeploymentIndex
-from litellm_messplus.serving.holding.pinboard import Pinboard, Pinned
-from litellm_messplus.serving.surfaces.answers import plain_response_id, read_usage
-from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt, ids_in, session_named
-from litellm_messplus.serving.surfaces.request import IncomingRequest
-from litellm_messplus.serving.surfaces.signs import read_signs
-from litellm_messplus.serving.surfaces.surface import SURFACES
 from litellm_messplus.settings.serving import HoldMode
 
 # Where a request stands, which deployment holds it, and what the router does with both.
@@ -62,16 +54,14 @@ class Pin:
     is_bound: bool = False
     is_alone: bool = False
 
-    def holds(
-        self, deployments: Sequence[Deployment], failed: Collection[str]
-    ) -> Sequence[Deployment]:
-        """Return the deployments among which the request stays: its own whatever the user's order,
-        unless that has ``failed`` the request and another has what it continues; else those of its
-        candidate if no other could serve it; else all."""
-        own = pinned(deployments, self.deployment)
-        if len(own) == 1 and (self.is_alone or self.deployment not in failed):
-            return own
-        return (self.is_bound and only(deployments, self.candidate)) or deployments
+
+class Continued(NamedTuple):
+    """An answer as the conversation goes on from it: its text with its tool calls as the next
+    prompt will hold them, the calls' ids, and what it used; None if that is not reported."""
+
+    text: str
+    ids: tuple[str, ...]
+    usage: Usage | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +113,23 @@ class _Zoo:
     hold: HoldMode
 
 
+CandidateOf = Callable[[str, str | None], str | None]
+"""Finds the candidate of a zoo that a deployment is a replica of; None if it is not of that zoo."""
+
+
 class Holds:
     """The holds of one worker. Nothing is held until ``lines`` exists, which needs the database's
     key."""
 
     def __init__(
-        self, engines: Mapping[str, Engine], index: DeploymentIndex, counters: Counters
+        self, engines: Mapping[str, Engine], candidate_of: CandidateOf, counters: Counters
     ) -> None:
         self._zoos = {
             name: _Zoo(engine, Habits(engine.zoo.candidates), hold)
             for name, engine in engines.items()
             if (hold := engine.zoo.settings.hold) != "never"
         }
-        self._index = index
+        self._candidate_of = candidate_of
         self._counters = counters
         self._seconds: dict[str, float] = {}
         self._board: Pinboard | None = None
@@ -161,28 +155,21 @@ class Holds:
         return None if self.lines is None else self.lines.session_digest(named)
 
     def standing(
-        self,
-        request: IncomingRequest,
-        question: Question,
-        zoo: str,
-        deployments: Sequence[Deployment],
-        barred: frozenset[str],
+        self, request: Asked, question: Question, barred: frozenset[str]
     ) -> Standing | None:
         """Find where a request stands, and remember its prompt; None if its zoo holds none, or on a
         failure."""
-        known = self._zoos.get(zoo)
+        known = self._zoos.get(request.zoo)
         if self.lines is None or known is None:
             return None
         try:
             known.habits.meet(known.engine.zoo.candidates)
-            signs = read_signs(request)
-            own = _line_request(request, question, zoo)
-            place = self.lines.find(own, time.monotonic())
-            able = self._able(deployments, question.candidates, barred)
-            found = self._standing(known, question, place, signs, able)
-            if own.session is None:
+            place = self.lines.find(_line_request(request), time.monotonic())
+            able = self._able(request.replicas, question.candidates, barred)
+            found = self._standing(known, question, place, request.signs, able)
+            if request.session is None:
                 return found
-            return replace(found, session=self.session_digest(own.session))
+            return replace(found, session=self.session_digest(request.session))
         except Exception:
             self._counters.failure("identity_failures", "a request was decided as if it were alone")
             return None
@@ -196,7 +183,7 @@ class Holds:
 
     def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
         line = place.line
-        lines.called(line, self._index.candidate(zoo, deployment), deployment)
+        lines.called(line, self._candidate_of(zoo, deployment), deployment)
         if self._board is not None:
             pinned = Pinned(line.conversation, line.name, deployment, place.turn, place.characters)
             try:
@@ -204,26 +191,26 @@ class Holds:
             except OSError as error:
                 self._unshared(error)
 
-    def ended(self, place: Place, record: RequestRecord, call: CallRecord, response: Any) -> None:
-        """Note how the call of a request ended."""
-        if self.lines is None or call.status is not CallStatus.SUCCESS:
+    def ended(self, place: Place, zoo: str, call: CallRecord, answer: Continued) -> None:
+        """Note how the answered call of a request ended."""
+        if self.lines is None:
             return
         with self._counters.tolerated("identity_failures", "an answer is not known again"):
-            self._ended(self.lines, place, record, call, response)
+            self._ended(self.lines, place, zoo, call, answer)
 
     def _ended(
-        self, lines: Lines, place: Place, record: RequestRecord, call: CallRecord, response: Any
+        self, lines: Lines, place: Place, zoo: str, call: CallRecord, continued: Continued
     ) -> None:
         deployment = call.deployment_id or ""
         line = place.line
         # A stream may have failed over after its headers; a client that has left got none.
         if deployment and line.deployment != deployment and line.tip == place.prompt:
-            self._called(lines, place, record.zoo, deployment)
-        answer, given = answer_in_next_prompt(response)
+            self._called(lines, place, zoo, deployment)
+        answer, given = continued.text, continued.ids
         ids = given if call.response_id is None else (*given, call.response_id)
-        known = self._zoos[record.zoo]
+        known = self._zoos[zoo]
         price = known.engine.zoo.prices.get(call.candidate or "")
-        usage = None if call.is_cache_hit else _usage(record, call, response)
+        usage = None if call.is_cache_hit else continued.usage
         if price is None or usage is None:  # it warms no cache
             lines.ended(place, deployment, answer=answer, ids=ids)
             return
@@ -261,7 +248,7 @@ class Holds:
         if owner.deployment is None and parent is not None:  # whose tool calls it holds
             owner = parent
         deployment = signs.deployment or owner.deployment
-        candidate = deployment and self._index.candidate(zoo.name, deployment)
+        candidate = deployment and self._candidate_of(zoo.name, deployment)
         tokens = _tokens(known, question, place, owner)
         warm = self._warm(known, owner, able)
         read = replace(
@@ -307,12 +294,12 @@ class Holds:
         return found
 
     def _able(
-        self, deployments: Sequence[Deployment], candidates: Sequence[str], barred: frozenset[str]
+        self, replicas: Sequence[Replica], candidates: Sequence[str], barred: frozenset[str]
     ) -> dict[str, str]:
         """Collect the deployments that can take the request, with their candidates; note for all of
         them how long they keep their cache."""
         able = {}
-        for _, identity, candidate, _, is_vllm in group(deployments).members:
+        for identity, candidate, is_vllm in replicas:
             if is_vllm:
                 self._seconds.setdefault(identity, VLLM_SECONDS)
             if identity not in barred and candidate in candidates:
@@ -329,7 +316,7 @@ class Holds:
                 self._unshared(error)
         if found is None:
             return None
-        candidate = self._index.candidate(request.zoo, found.deployment)
+        candidate = self._candidate_of(request.zoo, found.deployment)
         if candidate is None:
             return None
         place = (found.line, found.conversation, prompt, found.turn)
@@ -344,26 +331,16 @@ class Holds:
             known.habits.ended(line)
 
 
-def _line_request(request: IncomingRequest, question: Question, zoo: str) -> LineRequest:
-    earlier = request.continues
+def _line_request(request: Asked) -> LineRequest:
     return LineRequest(
-        question.request_id,
-        zoo,
+        request.request_id,
+        request.zoo,
         request.key_hash or "",
         request.conversation,
-        tuple if request.plain is not None else partial(ids_in, request.prompt),
-        session_named(request.client_metadata, request.kwargs),
-        None if earlier is None else plain_response_id(earlier),
+        request.ids,
+        request.session,
+        request.continues,
     )
-
-
-def _usage(record: RequestRecord, call: CallRecord, response: Any) -> Usage | None:
-    """Return the usage of a call; None if it was not reported."""
-    if call.prompt_tokens is None:
-        return None
-    if call.written_tokens:  # for five minutes, or for an hour: the log does not say
-        return read_usage(SURFACES[record.asker.call_type].used(response))
-    return Usage(call.prompt_tokens, call.completion_tokens or 0, call.cached_tokens or 0)
 
 
 def _tokens(known: _Zoo, question: Question, place: Place, line: Line) -> dict[str, float]:

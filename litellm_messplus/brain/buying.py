@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.brain.asked import Asked
+from litellm_messplus.brain.label_purse import ORDERS, LabelPurse
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.decision import Decision, Situation
 from litellm_messplus.core.surface import Surface
@@ -20,8 +22,6 @@ from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.purse import MOST
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.serving.label_purse import ORDERS, LabelPurse
-from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
@@ -54,13 +54,13 @@ class Buyer:
         self,
         engine: Engine,
         question: Question,
-        request: IncomingRequest,
+        request: Asked,
         situation: Situation,
     ) -> tuple[float | None, bool | None]:
         """Return the probability with which labels of the request's answers are bought, None if
         none are; and whether all answers will be labelled, None if known only from the log."""
         self._keys.count(request.key_hash, datetime.now(UTC).date())
-        if self.zoo.labels.checks.reference and REFERENCE in request.client_metadata:
+        if self.zoo.labels.checks.reference and REFERENCE in request.metadata:
             return None, True
         if question.is_alone and self._compares:  # no other candidate answers it
             return None, False
@@ -71,7 +71,7 @@ class Buyer:
         return None, None if self.zoo.labels.checks.callables else False
 
     def _draw(
-        self, engine: Engine, question: Question, request: IncomingRequest, situation: Situation
+        self, engine: Engine, question: Question, request: Asked, situation: Situation
     ) -> float | None:
         """Draw whether labels of the request's answers are bought; return the probability of that
         if they are, else None."""

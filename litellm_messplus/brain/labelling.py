@@ -1,17 +1,19 @@
-"""Adapter between the proxy and the label sources: calls in their form, findings as labels."""
+"""Adapter between requests and the label sources: calls in their form, findings as labels."""
 
 import asyncio
 import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
+from litellm_messplus.brain.asked import Asked
+from litellm_messplus.brain.influence import KeyInfluence
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import (
+    Answer,
     AnsweredCall,
     Cause,
     Finding,
@@ -23,34 +25,29 @@ from litellm_messplus.labels.source import (
 from litellm_messplus.records import CallRecord, LabelRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
-from litellm_messplus.serving.influence import KeyInfluence
-from litellm_messplus.serving.surfaces.request import IncomingRequest
-from litellm_messplus.serving.surfaces.surface import SURFACES
+from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 
 
-def judged_request(record: RequestRecord, request: IncomingRequest) -> JudgedRequest:
+def judged_request(record: RequestRecord, request: Asked) -> JudgedRequest:
     """Build the request for the label sources."""
-    given = request.kwargs
     return JudgedRequest(
         request_id=record.request_id,
         zoo=record.zoo,
         service_level=record.service_level,
         key_hash=record.asker.key_hash,
         conversation=request.conversation,
-        parameters={name: given[name] for name in request.surface.parameters if given.get(name)},
-        metadata=request.client_metadata,
+        parameters=request.parameters,
+        metadata=request.metadata,
         label_probability=record.label_probability,
         is_limited=math.isfinite(request.most_completion_tokens),
     )
 
 
 def judged_call(
-    request: JudgedRequest, record: RequestRecord, call: CallRecord, response: Any
+    request: JudgedRequest, record: RequestRecord, call: CallRecord, answer: Answer | None
 ) -> AnsweredCall:
-    """Build the ended call for the label sources; ``response`` is LiteLLM's, of any surface."""
-    read = SURFACES[record.asker.call_type].read_answer
+    """Build the ended call for the label sources."""
     return AnsweredCall(
         request=request,
         call_id=call.call_id,
@@ -58,7 +55,7 @@ def judged_call(
         is_served=call.role is CallRole.SERVED,
         calls=1 + record.exploration_calls + request.also,
         ended_at=call.ended_at,
-        answer=read(response) if call.status is CallStatus.SUCCESS else None,
+        answer=answer,
     )
 
 
