@@ -129,7 +129,7 @@ async def begun(config: dict[str, Any], judged: int) -> MessplusPlugin:
     await migrate(database)
     position = await restore(database, engines)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database, position))
-    plugin.parts.line_log.begin(await read_conversation_key(database))
+    plugin.parts.brain.line_log.begin(await read_conversation_key(database))
     plugin.start()
     return plugin
 

@@ -28,6 +28,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decision_time import configuration
 from benchmarks.scaled_log import BLOCK, Scaled, make_log
 from benchmarks.verdicts_on_one_answer import Steps
+from litellm_messplus.brain.feedback import Caller, Feedback
+from litellm_messplus.brain.opening import open_database
 from litellm_messplus.core import snapshot
 from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.encoders.lookup import load_encoder
@@ -35,11 +37,8 @@ from litellm_messplus.inspecting.listing import Wanted, requests_in
 from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
-from litellm_messplus.serving.authentication import Caller
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import build_zoos
-from litellm_messplus.serving.feedback import Feedback
-from litellm_messplus.serving.startup import open_database
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
@@ -170,15 +169,15 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     async def feedback() -> None:
         number = BLOCK - 2 - 2 * next(numbers)  # requests without a label
         given = Feedback(id=f"{scaled.newest[:-5]}{number:05}", satisfied=True)
-        await parts._feedback_desk.accept(given, Caller("key-0", is_admin=True))
+        await parts.brain.feedback.accept(given, Caller("key-0", is_admin=True))
 
     with steps.watched():
         parts.start()
-        while parts.journal.position < await log.head(database):  # noqa: ASYNC110
+        while parts.brain.journal.position < await log.head(database):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         found = {
-            "metrics_seconds": await _timed(parts.watch.metrics),
-            "status_seconds": await _timed(parts.watch.read),
+            "metrics_seconds": await _timed(parts.brain.watch.metrics),
+            "status_seconds": await _timed(parts.brain.watch.read),
             "feedback_seconds": await _timed(feedback),
         }
     await parts.close()

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from typer.testing import CliRunner
 
 from benchmarks.agree.log import ZOOS, midnight
+from litellm_messplus.brain.metrics import exposition
 from litellm_messplus.certificate.claim import certificate_of, page
 from litellm_messplus.cli.main import app
 from litellm_messplus.inspecting.listing import Wanted
 from litellm_messplus.page.data import PageData
-from litellm_messplus.serving.metrics import exposition
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.gauges import gauges
 from litellm_messplus.store.database import create_engine

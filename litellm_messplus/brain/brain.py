@@ -1,11 +1,15 @@
 """The brain: a request in, an order out, each of them logged. It knows no LiteLLM."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from functools import partial
 
-from litellm_messplus.brain.arms import Arms, shadow_level
-from litellm_messplus.brain.asked import OPEN, Admission, Asked
+from fastapi import APIRouter
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from litellm_messplus.brain.arms import Arms, SamplePurses, shadow_level
+from litellm_messplus.brain.asked import Admission, Asked
+from litellm_messplus.brain.buying import Buyers
 from litellm_messplus.brain.decided import (
     DecidedRequest,
     Intake,
@@ -13,87 +17,218 @@ from litellm_messplus.brain.decided import (
     RequestDecider,
     in_shadow,
 )
-from litellm_messplus.brain.holds import Continued, Holds, Pin
-from litellm_messplus.brain.labelling import judged_call, judged_request
+from litellm_messplus.brain.feedback import (
+    FeedbackDesk,
+    FindOpened,
+    NextTurnFeedback,
+    RequestFinder,
+)
+from litellm_messplus.brain.holds import CandidateOf, Continued, Holds
+from litellm_messplus.brain.influence import KeyInfluence, TokenBuckets
+from litellm_messplus.brain.judges import CallsOf, Judges
+from litellm_messplus.brain.labelling import (
+    LabelWriter,
+    build_label_desk,
+    judged_call,
+    judged_request,
+)
 from litellm_messplus.brain.levels import granted_level, service_level
+from litellm_messplus.brain.line_log import LineLog
+from litellm_messplus.brain.live_catalog import LiveCatalog
+from litellm_messplus.brain.lost import LostRequests
+from litellm_messplus.brain.metrics import Distributions
+from litellm_messplus.brain.modes import LiveModes, ModeChanges, WayBack
+from litellm_messplus.brain.monitoring import Retention, StatusWatch
+from litellm_messplus.brain.order import Awaited, Order
+from litellm_messplus.brain.routes import Access, build_routes
+from litellm_messplus.brain.shared_counters import SharedCounters, readiness
+from litellm_messplus.brain.zoos import ZooDesk, build_zoo_routes
 from litellm_messplus.conversations.line import Place
-from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, Question, Reading
+from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
-from litellm_messplus.labels.source import Answer, JudgedRequest, LabelDesk
-from litellm_messplus.records import CallRecord, RequestRecord
+from litellm_messplus.labels.judge.asking import JudgeSinks
+from litellm_messplus.labels.source import Answer, JudgedRequest
+from litellm_messplus.learning.keeper import Keeper
+from litellm_messplus.learning.learner import Learner
+from litellm_messplus.learning.outlet import outlet_of
+from litellm_messplus.learning.spool import Spool
+from litellm_messplus.records import CallRecord, RequestRecord, new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
+from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.store.database import create_engine
 from litellm_messplus.switching.modes import Arm
 
-
-class Awaited(NamedTuple):
-    """A decided request whose answer is read to keep or replace it."""
-
-    engine: Engine
-    question: Question
-    choice: Choice
-
-    def read(self, looks: AnswerSurface) -> Reading:
-        """Read the answer of the chosen candidate, and decide whether another one is called."""
-        return self.engine.reads(self.question, self.choice, looks)
+READING_CONNECTIONS = 2
+"""Database connections for status, alerts and metrics, separate from those of log and feedback."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What the hands do with a request, and remember until it ends."""
+class Hands:
+    """What the brain asks of the worker's hands."""
 
-    record: RequestRecord
-    ranking: tuple[str, ...] = ()
-    """The candidates in the order in which to try them."""
-    explored: tuple[str, ...] = ()
-    """The candidates that are called in addition, unseen."""
-    admission: Admission = OPEN
-    place: Place | None = None
-    """Its place in a conversation; None if those are not held."""
-    pin: Pin | None = None
-    """What holds it."""
-    judged: JudgedRequest | None = None
-    """The request as the label sources see it, if one judges its answers."""
-    awaited: Awaited | None = None
-    """Set if its answer may be replaced."""
+    candidate_of: CandidateOf
+    opened: FindOpened
+    calls_of: CallsOf
+    decoded: Callable[[str], str]
+    """Decodes the id of an answer that a client received to the one in the log."""
 
 
 class Brain:
-    """The decisions of one process, and what follows from each."""
+    """The decisions of one process, and what follows from each.
+
+    ``engines`` have been restored up to ``position``. ``modes`` have been read from the database;
+    until then the modes of the file apply. With a ``keeper`` the learner is a process of its own,
+    else it is in this one.
+    """
 
     def __init__(
         self,
         settings: MessplusSettings,
+        encoder: Encoder,
         engines: Mapping[str, Engine],
-        arms: Arms,
-        decider: RequestDecider,
-        holds: Holds,
-        journal: Journal,
-        desk: LabelDesk,
-        counters: Counters,
+        database: AsyncEngine,
+        hands: Hands,
+        position: int = 0,
+        *,
+        modes: LiveModes | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self.engines = engines
-        self.holds = holds
-        self.journal = journal
-        self.desk = desk
-        self._arms = arms
-        self._decider = decider
+        self.database = database
+        self.counters = counters = Counters()
+        closings = self._closings = Closings(counters)
+        keep = closings.keep  # closed in the reverse order of what follows
+        closings.then(database.dispose, "the database")
+        distributions = Distributions()
+        self._shared_counters = keep(
+            SharedCounters(database, counters, self._encoder_did, distributions.counts)
+        )
+        self._keeper = None if keeper is None else keep(keeper)
+        self.sink = self._build_sink(position)
+        self.journal = keep(
+            Journal(
+                self.sink,
+                counters,
+                store_text=settings.store_text,
+                saw=distributions.saw,
+                flush_seconds=settings.flush_seconds,
+            )
+        )
+        self.catalog = LiveCatalog(engines, database, counters, self.journal.follow)
+        influence = KeyInfluence(settings, database, counters)
+        writer = keep(LabelWriter(self.journal, influence, counters))
+        sinks = JudgeSinks(writer.report, self.journal.write, counters)
+        largest = {name: engine.zoo.largest for name, engine in engines.items()}
+        self._judges = Judges(settings, largest, sinks, database, hands.calls_of)
+        judges = self._judges.of_zoo
+        self._buyers = Buyers(settings, judges, database, counters)
+        writer.also(self._buyers.found)
+        self.desk = keep(build_label_desk(settings, writer.report, counters, judges))
+        self.holds = Holds(engines, hands.candidate_of, counters)
+        self.line_log = LineLog(database, self.holds, engines, counters)
+        self.modes = modes or LiveModes(settings.zoos)
+        self._changes = ModeChanges(database, self.modes)
+        self._zoos = ZooDesk(database, engines, self.modes, self._changes)
+        self._way_back = WayBack(database, engines, self.modes, self._changes, counters)
+        self._samples = SamplePurses(settings.zoos, database)
+        self._arms = Arms(self.modes, self._samples, counters, seed=settings.seed)
+        self._features = keep(FeatureService(encoder, self._encoder_failed))
+        self._decider = RequestDecider(
+            settings, self._features, self.holds, self._buyers.of_zoo, counters
+        )
         self._recorder = Recorder(settings)
-        self._counters = counters
+        arrivals = self.journal.arrivals
+        self.feedback = FeedbackDesk(
+            database,
+            self.journal,
+            RequestFinder(database, hands.opened, arrivals, counters, hands.decoded),
+            settings.response_biases,
+            influence,
+            TokenBuckets(),
+            counters,
+            self.holds.session_digest,
+        )
+        self.next_turn = keep(NextTurnFeedback(self.feedback, counters))
+        reading = create_engine(database.url, connections=READING_CONNECTIONS)
+        closings.then(reading.dispose, "the database's connections for reading")
+        ready = partial(readiness, self.journal, self._shared_counters, self._state_seconds)
+        shared = self._shared_counters
+        watched = (reading, engines, counters, shared, ready, self._state_seconds)
+        self.watch = keep(StatusWatch(*watched))
+        self._lost = LostRequests(database, self.journal)
+        self._retention = Retention(database, settings.retention, counters)
+
+    def _build_sink(self, position: int) -> Learner | Spool:
+        """Build what takes the records: the learner itself, or the way to its process."""
+        given = (self.database, self.engines, self.counters)
+        if self._keeper is None:
+            return Learner(*given, followed=self._followed, position=position)
+        return Spool(*given, new_id(), outlet_of(self.database), followed=self._followed)
+
+    def routes(self, access: Access) -> APIRouter:
+        """Return the endpoints under `/messplus`, without the page."""
+        routes = build_routes(self.feedback, self.counters, self.watch, access)
+        routes.include_router(build_zoo_routes(self._zoos, self.counters, access.administrator))
+        return routes
+
+    def begin_at(self, position: int) -> None:
+        """Set the position in the log to begin at, up to which the engines have been restored since
+        this was built."""
+        if isinstance(self.sink, Learner):
+            self.sink.begin_at(position)
+
+    def start(self, tasks: Periodic) -> None:
+        """Begin encoding and writing the log in the running event loop."""
+        self._features.start()
+        self.journal.start()
+        if self._keeper is not None:
+            self._keeper.start(tasks, self._state_seconds)
+        self.line_log.start(tasks)
+        for looking in (
+            self._shared_counters,
+            self.watch,
+            self._judges,
+            self._buyers,
+            self._lost,
+            self._retention,
+            self._changes,
+            self._samples,
+            self._way_back,
+        ):
+            looking.start(tasks)
+
+    async def close(self) -> None:
+        """Let labels and verdicts be written, then everything else."""
+        await self._closings.close()
+
+    def _state_seconds(self) -> float:
+        return self.sink.state_seconds
+
+    def _followed(self, position: int) -> None:
+        self.line_log.followed(position)
+
+    def _encoder_did(self) -> dict[str, float]:
+        return {name: float(value) for name, value in asdict(self._features.statistics()).items()}
+
+    def _encoder_failed(self, error: Exception) -> None:
+        self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
+
+    # The road of a request.
 
     def begin(self, asked: Asked) -> Intake:
         """Draw the arm of a request, and find the promise that it counts towards.
 
         Raises RefusedError for a level that the zoo does not have."""
         engine = self.engines[asked.zoo]
-        own = service_level(engine.zoo, asked.level, self._counters)
+        own = service_level(engine.zoo, asked.level, self.counters)
         trial, before = self._arms.arm(engine.zoo, asked)
         if before is None:
-            level = granted_level(engine.zoo, own, asked.level, self._counters)
+            level = granted_level(engine.zoo, own, asked.level, self.counters)
         else:
             level = shadow_level(own)
         return Intake(engine, asked, level, trial, before)
@@ -103,7 +238,7 @@ class Brain:
         time of the performance counter."""
         decided = await self._decider.decide(intake, admission, began)
         if decided.features is None:
-            self._counters.add("features_late")
+            self.counters.add("features_late")
         record = self._recorder.decided(decided)
         self.journal.write(record)
         awaited = Awaited(intake.engine, decided.question, decided.choice)

@@ -7,26 +7,21 @@ plugin            the hooks that LiteLLM calls; whatever happens here, the reque
 composition       all parts of the plugin put together, started and stopped
 router            LiteLLM's healthy deployments in, those to try next out, as the brain orders
 page              the page of `page/` on this proxy, and who may see and change what
-zoos              administrators see and change how far a zoo is switched on
 before            the deployments that serve as before the router
+judges            the calls of models that grade answers, through LiteLLM's own router
 second            another model's answer in place of one that looks bad
 reading           a request becomes the plain data that the brain decides by
-judges            models that grade answers, called through LiteLLM's own router
 visibility        a decision as attributes of LiteLLM's span
 repeating         a request repeated to another candidate, in its place or unseen, and its end
 served            the call that the user saw ends: by what the client got, and LiteLLM's report
 ends              a call has ended: its record, and what the brain learns of it
 failures          who failed, by the error that ended a call
 scores            what the operator's function, or the checks, say of an answer
-http              the routes and headers of our own
-feedback          the request that an id means, and what clients say of it, made durable
+headers           the headers of a routed answer
 open_requests     what was decided lately, for the retries and for the answer
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, level, conversation, answer, usage
 authentication    LiteLLM's keys, for these routes
-monitoring        the status on demand, alerts and metrics by the minute; old requests leave
-metrics           what Prometheus reads
-shared_counters   what all workers counted, as one sum; whether this worker routes now
 litellm_limits    what LiteLLM would refuse for its limits of rate and budgets
 litellm_seam      every name of LiteLLM that it does not document
 
@@ -34,7 +29,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, brain, encoders,
-    deciding, journal, metrics, feedback, repeating, visibility
+    deciding, journal, repeating, visibility
 answered: plugin, served, open_requests, deployments, surfaces, scores, ends, brain,
-    journal, metrics
+    journal
 """

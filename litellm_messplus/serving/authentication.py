@@ -1,28 +1,17 @@
 """LiteLLM's own authentication, for our routes."""
 
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from fastapi import HTTPException, Request
 from starlette.types import Message
 
+from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.routes import Access
 from litellm_messplus.serving.litellm_seam import authenticate
 
 KEY_HEADERS = ("authorization", "api-key", "x-api-key", "x-litellm-api-key")
 OPEN_TO_EVERY_KEY = b"/v1/models"
 _BODY_HEADERS = (b"content-length", b"content-type")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The client of a route. An administrator of the proxy may see and label every request."""
-
-    key_hash: str | None
-    is_admin: bool
-
-    def owns(self, key_hash: str | None) -> bool:
-        """Tell whether a request made with that key is the caller's."""
-        return self.is_admin or (key_hash is not None and key_hash == self.key_hash)
 
 
 async def caller(request: Request) -> Caller:
@@ -80,3 +69,7 @@ def _as_model_listing(request: Request) -> Request:
 
 async def _empty_body() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
+
+
+ACCESS = Access(caller, administrator, administrator_or_page)
+"""The access checks of this proxy."""

@@ -6,6 +6,7 @@ answered or failed."""
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
+from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.holds import Continued
 from litellm_messplus.conversations.line import Place
@@ -19,7 +20,6 @@ from litellm_messplus.runtime.errors import NoAnswerError, error_words
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, Failure
 from litellm_messplus.serving.deployments.metering import Meter, Metered, ReportedCall, Served
-from litellm_messplus.serving.open_requests import Author
 from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.surfaces.answers import read_usage
 from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt

@@ -1,91 +1,30 @@
 """Requests that this process decided recently: for retries, headers, outcomes, early feedback."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from litellm_messplus.brain.brain import Awaited
+from litellm_messplus.brain.authors import Author
+from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.brain.holds import Pin
+from litellm_messplus.brain.order import Awaited
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.deciding.question import Reading
 from litellm_messplus.labels.source import JudgedRequest
-from litellm_messplus.records import CallRecord, RequestRecord, new_id
+from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.runtime.vocabulary import CallStatus, Failure
+from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.serving.deployments.deployment import Deployment, deployment_id
 from litellm_messplus.serving.deployments.gates import Needs
 from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
-from litellm_messplus.store.answered import author, left_open
-
-# The authors of answers that LiteLLM's response cache repeats.
-#
-# The cache stores an answer under the request, whichever candidate answered: the router's choice
-# for a repeated request does not tell the author of the answer. The answer's id does.
 
 REMEMBERED = 4096
-"""Newest answers, and newest requests, kept in memory; older ones are looked up in the log."""
-LOOKUP_SECONDS = 0.5
-"""Seconds that a repeated answer waits for a database that does not answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Author:
-    """The author of an answer. ``candidate`` is None outside the zoo; all are None if the author is
-    unknown."""
-
-    candidate: str | None
-    deployment_id: str | None
-    model: str | None
-
-    @property
-    def name(self) -> str | None:
-        """The author as shown in the headers: the candidate, or else LiteLLM's id of the
-        deployment."""
-        return self.candidate or self.deployment_id
-
-
-UNKNOWN = Author(None, None, None)
-
-
-class Authors:
-    """The authors of this process's newest answers, and of all answers in the log."""
-
-    def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
-        self._database = database
-        self._authors: Bounded[tuple[str, str], Author] = Bounded(remembered)
-
-    def wrote(self, zoo: str, call: CallRecord) -> None:
-        """Remember a call that a model answered; ignore an answer from the cache."""
-        if call.is_cache_hit or call.status is not CallStatus.SUCCESS or call.response_id is None:
-            return
-        key = zoo, call.response_id
-        self._authors[key] = Author(call.candidate, call.deployment_id, call.model)
-
-    async def left_open(self) -> list[tuple[str, str]]:
-        """Find the requests that gone workers have left open, and the models chosen for them."""
-        return await left_open(self._database, datetime.now(UTC))
-
-    async def of(self, zoo: str, response_id: str | None) -> Author | None:
-        """Find the author of the zoo's answer with that id; None if no call has it.
-
-        Raises TimeoutError or sqlalchemy.exc.SQLAlchemyError if the log cannot be read.
-        """
-        if response_id is None:
-            return None
-        found = self._authors.get((zoo, response_id))
-        if found is not None:
-            return found
-        row = await asyncio.wait_for(author(self._database, zoo, response_id), LOOKUP_SECONDS)
-        return None if row is None else Author(*row)
+"""Newest requests kept in memory; older ones are looked up in the log."""
 
 
 # A request whose answer may be replaced by another model's before the client gets it.
@@ -312,6 +251,15 @@ class OpenRequests:
         askers = ((each, each.record.asker) for each in self.unended())
         fallen = (e for e, asker in askers if (asker.litellm_call_id, asker.key_hash) == wanted)
         return self.of_hook(data, data) or next(fallen, None)
+
+    def of_caller(self, given: str, caller: Caller) -> RequestRecord | None:
+        """Return the record of the caller's newest request that has the id ``given``, and see to it
+        that it is logged; None if there is none."""
+        for opened in self.find(given):
+            if caller.owns(opened.record.asker.key_hash):
+                opened.ensure_logged()
+                return opened.record
+        return None
 
     def find(self, given: str) -> Iterator[OpenRequest]:
         """Yield those whose own id, LiteLLM call id or response id is ``given``, newest first."""

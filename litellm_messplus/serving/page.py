@@ -11,16 +11,17 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.brain.influence import TokenBuckets
 from litellm_messplus.brain.modes import LiveModes, ModeChanges
+from litellm_messplus.brain.monitoring import SharedReadings, StatusWatch
+from litellm_messplus.brain.zoos import ZooDesk, add_one_zoo
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, NOT_KEPT, PATH, Check, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.authentication import Caller, administrator, shows_a_key, with_key
-from litellm_messplus.serving.monitoring import SharedReadings, StatusWatch
-from litellm_messplus.serving.zoos import ZooDesk, add_one_zoo
+from litellm_messplus.serving.authentication import administrator, shows_a_key, with_key
 from litellm_messplus.store.database import create_engine
 
 CODES_PER_MINUTE = 30

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from litellm_messplus.brain.authors import Author
 from litellm_messplus.records import exploration_call_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
@@ -22,7 +23,7 @@ from litellm_messplus.serving.litellm_seam import (
     internal_call_metadata,
     llm_router,
 )
-from litellm_messplus.serving.open_requests import Author, OpenRequest
+from litellm_messplus.serving.open_requests import OpenRequest
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.answers import NEVER_CACHED
 from litellm_messplus.serving.surfaces.request import IncomingRequest

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from litellm_messplus.brain.asked import Admission
-from litellm_messplus.brain.brain import Brain, Order
+from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.decided import Intake
+from litellm_messplus.brain.order import Order
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import new_id
 from litellm_messplus.rows import without_words
@@ -26,7 +27,6 @@ from litellm_messplus.serving.deployments.deployment import Deployment, Failing
 from litellm_messplus.serving.deployments.gates import Gates, Needs
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
 from litellm_messplus.serving.deployments.metering import PromptTokens
-from litellm_messplus.serving.feedback import NextTurnFeedback
 from litellm_messplus.serving.litellm_seam import LOGGING, PROXIED, target_order
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.serving.reading import RequestReader
@@ -58,7 +58,6 @@ class RequestRouter:
     failing: Failing
     open_requests: OpenRequests
     explorer: Explorer
-    feedback: NextTurnFeedback
     counters: Counters
 
     def __post_init__(self) -> None:
@@ -183,7 +182,7 @@ class RequestRouter:
 
     def _open(self, opened: OpenRequest, request: IncomingRequest) -> None:
         self.open_requests.add(opened, request.metadata, request.kwargs.get(LOGGING))
-        self.feedback.take(request)
+        self.brain.next_turn.take(request.client_metadata, request.key_hash)
 
     def _follow(self, opened: OpenRequest, order: Order, request: IncomingRequest) -> None:
         """Keep a decided request for the sources of labels, and begin the calls to the candidates

@@ -12,18 +12,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.records import CallRecord, replaced_call_id, request_of, served_call_id
+from litellm_messplus.brain.authors import UNKNOWN, Author, Authors
+from litellm_messplus.brain.lost import LOST
+from litellm_messplus.records import replaced_call_id, request_of, served_call_id
 from litellm_messplus.runtime.counters import UNROUTED, Counters
-from litellm_messplus.runtime.errors import NoAnswerError, error_words
+from litellm_messplus.runtime.errors import NoAnswerError
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.tasks import Periodic, Tasks
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Failure
+from litellm_messplus.runtime.vocabulary import CallRole, Failure
 from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.metering import ReportedCall
 from litellm_messplus.serving.ends import EMPTY, CallEnd, CallSink, EndedAnswer
 from litellm_messplus.serving.failures import who_failed
-from litellm_messplus.serving.http import response_headers
+from litellm_messplus.serving.headers import response_headers
 from litellm_messplus.serving.litellm_seam import (
     REDACTED,
     aliased,
@@ -35,9 +37,6 @@ from litellm_messplus.serving.litellm_seam import (
     served_deployment,
 )
 from litellm_messplus.serving.open_requests import (
-    UNKNOWN,
-    Author,
-    Authors,
     Handed,
     OpenRequest,
     OpenRequests,
@@ -51,9 +50,6 @@ from litellm_messplus.switching.modes import is_of_litellm
 REPORT_SECONDS = 2.0
 """Seconds after an answer in which LiteLLM's report of it is waited for."""
 SWEEP_SECONDS = 0.5
-LOST_FIRST_SECONDS, LOST_SECONDS = 90.0, 3600.0
-"""Seconds until what killed workers left open is ended: then a silent one counts as gone."""
-LOST = NoAnswerError("no end was reported")
 
 
 @dataclass(eq=False, repr=False)
@@ -73,9 +69,7 @@ class ServedCalls:
 
     def start(self, periodic: Periodic) -> None:
         """Begin to end what LiteLLM does not report."""
-        failed = "outcome_failures", "ends were not looked for"
-        periodic.every(SWEEP_SECONDS, self.sweep, *failed)
-        periodic.every(LOST_SECONDS, self.end_lost, *failed, first=LOST_FIRST_SECONDS)
+        periodic.every(SWEEP_SECONDS, self.sweep, "outcome_failures", "ends were not looked for")
 
     async def close(self) -> None:
         """End all: what no client has by now, none will get."""
@@ -218,21 +212,6 @@ class ServedCalls:
                 is_due = not opened.is_streaming and waited >= patience_of(opened.timeout)
             if is_due or left >= most:
                 await self._end(opened)
-
-    async def end_lost(self) -> None:
-        """End what workers that are gone left open. Raises SQLAlchemyError."""
-        for request_id, chosen in await self.authors.left_open():
-            lost = CallRecord(
-                call_id=served_call_id(request_id),
-                request_id=request_id,
-                ended_at=datetime.now(UTC),
-                role=CallRole.SERVED,
-                status=CallStatus.FAILURE,
-                candidate=chosen,
-                error=error_words(LOST),
-                failure=Failure.UNKNOWN,
-            )
-            self.sink.brain.journal.write(lost)
 
     async def _end(self, opened: OpenRequest) -> None:
         """End a request by what is known of it, unless it has ended."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from litellm_messplus.costs.price import Price
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
+from litellm_messplus.switching.modes import group_value
 
 TYPICAL = 100.0, 100.0
 """Tokens of a prompt and of an answer of the call, a second long, that finds the most expensive."""
@@ -48,6 +49,12 @@ class Zoo:
     def configured(self) -> tuple[str, ...]:
         """The candidates that the log is folded from, in the order of the configuration."""
         return self.candidates if self.begins_with is None else self.begins_with
+
+    @property
+    def befores(self) -> tuple[str, ...]:
+        """What may have served before, other than LiteLLM's choice within the zoo: its candidates,
+        and the groups that it consists of."""
+        return (*self.candidates, *map(group_value, self.groups))
 
     @property
     def has_anchor(self) -> bool:

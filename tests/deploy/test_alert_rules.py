@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from litellm_messplus.serving.metrics import MEANINGS
+from litellm_messplus.brain.metrics import MEANINGS
 from litellm_messplus.status.report import AlertKind
 from tests.support.markdown import ROOT, Document
 from tests.support.packages import program

@@ -16,8 +16,8 @@ import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from litellm_messplus.serving.metrics import Distributions, exposition
-from litellm_messplus.serving.shared_counters import DISTRIBUTED
+from litellm_messplus.brain.metrics import Distributions, exposition
+from litellm_messplus.brain.shared_counters import DISTRIBUTED
 from litellm_messplus.status.gauges import gauges
 from tests.support.builders import exploration_call, label, request, served_call
 from tests.support.markdown import ROOT

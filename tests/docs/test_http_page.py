@@ -10,6 +10,10 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
+from litellm_messplus.brain.feedback import Caller, FeedbackDesk
+from litellm_messplus.brain.monitoring import StatusWatch
+from litellm_messplus.brain.routes import build_routes
+from litellm_messplus.brain.zoos import ZooSwitch
 from litellm_messplus.inspecting.logged import PublicCall, PublicHistory, PublicLabel, PublicOutcome
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
@@ -20,11 +24,7 @@ from litellm_messplus.runtime.errors import (
     UnknownRequestError,
 )
 from litellm_messplus.serving import authentication
-from litellm_messplus.serving.authentication import Caller, caller
-from litellm_messplus.serving.feedback import FeedbackDesk
-from litellm_messplus.serving.http import build_routes
-from litellm_messplus.serving.monitoring import StatusWatch
-from litellm_messplus.serving.zoos import ZooSwitch
+from litellm_messplus.serving.authentication import ACCESS, caller
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from tests.support.http_page import HTTP, example_of_a_request
 
@@ -90,7 +90,9 @@ async def nobody_in_particular(_request: object) -> Caller:
 
 def client(desk: Desk, *replaced: Callable[..., object]) -> TestClient:
     app = FastAPI()
-    app.include_router(build_routes(cast(FeedbackDesk, desk), Counters(), cast(StatusWatch, None)))
+    app.include_router(
+        build_routes(cast(FeedbackDesk, desk), Counters(), cast(StatusWatch, None), ACCESS)
+    )
     for dependency in replaced:
         app.dependency_overrides[dependency] = lambda: Caller("key", is_admin=False)
     return TestClient(app)

@@ -13,6 +13,9 @@ from benchmarks import certificate as simulated
 from benchmarks import keys
 from benchmarks.simulation.__main__ import agents
 from benchmarks.simulation.policies import POLICIES
+from litellm_messplus.brain.feedback import Feedback, Outcome
+from litellm_messplus.brain.routes import build_routes
+from litellm_messplus.brain.zoos import Change, build_zoo_routes
 from litellm_messplus.certificate.evidence import Sampling
 from litellm_messplus.cli.every_day import certificate
 from litellm_messplus.conversations.rule import Hold
@@ -21,11 +24,10 @@ from litellm_messplus.figures.interval import Verdict
 from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.page.routes import PATH, build_page_routes
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.feedback import Feedback, Outcome
-from litellm_messplus.serving.http import build_routes, response_headers
+from litellm_messplus.serving.authentication import ACCESS
+from litellm_messplus.serving.headers import response_headers
 from litellm_messplus.serving.page import zoo_routes
 from litellm_messplus.serving.visibility import attributes
-from litellm_messplus.serving.zoos import Change, build_zoo_routes
 from litellm_messplus.settings.labels import ChecksSettings
 from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store.erasing import ERASED
@@ -76,8 +78,8 @@ def routes_of_the_page() -> set[str]:
 
 def routes_of_http() -> set[str]:
     nothing = cast(Any, None)
-    own = build_routes(nothing, Counters(), nothing)
-    return routes(own, build_zoo_routes(nothing, Counters()))
+    own = build_routes(nothing, Counters(), nothing, ACCESS)
+    return routes(own, build_zoo_routes(nothing, Counters(), ACCESS.administrator))
 
 
 def titles_of_panels() -> set[str]:

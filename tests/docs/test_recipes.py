@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from litellm_messplus import check_encoder
+from litellm_messplus.brain.feedback import Feedback
 from litellm_messplus.cli.main import app
-from litellm_messplus.serving.feedback import Feedback
 from tests.support import packages
 from tests.support.journey import journey
 from tests.support.markdown import ROOT, Document

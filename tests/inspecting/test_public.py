@@ -9,6 +9,9 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from sqlalchemy import RowMapping
 
+from litellm_messplus.brain.feedback import Caller, FeedbackDesk
+from litellm_messplus.brain.monitoring import StatusWatch
+from litellm_messplus.brain.routes import build_routes
 from litellm_messplus.inspecting.logged import (
     PublicCall,
     PublicLabel,
@@ -17,10 +20,7 @@ from litellm_messplus.inspecting.logged import (
     PublicRow,
 )
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.authentication import Caller, caller
-from litellm_messplus.serving.feedback import FeedbackDesk
-from litellm_messplus.serving.http import build_routes
-from litellm_messplus.serving.monitoring import StatusWatch
+from litellm_messplus.serving.authentication import ACCESS, caller
 from litellm_messplus.store.history import History
 from litellm_messplus.store.tables import calls, labels, outcomes, requests
 from tests.support.http_page import example_of_a_request
@@ -63,7 +63,7 @@ def _row(row: Mapping[str, Any]) -> RowMapping:
 def test_a_new_column_does_not_appear_in_the_answer() -> None:
     app = FastAPI()
     desk = cast(FeedbackDesk, OneRequest())
-    app.include_router(build_routes(desk, Counters(), cast(StatusWatch, None)))
+    app.include_router(build_routes(desk, Counters(), cast(StatusWatch, None), ACCESS))
     app.dependency_overrides[caller] = lambda: Caller(None, is_admin=True)
 
     answer = TestClient(app).get("/messplus/requests/any")
@@ -90,7 +90,7 @@ def test_every_column_is_public_or_named_as_inside(shape: type[PublicRow], colum
 
 
 def test_every_route_answers_in_a_form_of_its_own() -> None:
-    router = build_routes(cast(FeedbackDesk, None), Counters(), cast(StatusWatch, None))
+    router = build_routes(cast(FeedbackDesk, None), Counters(), cast(StatusWatch, None), ACCESS)
     loose = {
         route.path
         for route in router.routes

@@ -7,7 +7,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from litellm_messplus.serving.authentication import Caller, administrator, administrator_or_page
+from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.serving.authentication import administrator, administrator_or_page
 from tests.support.in_process import running
 from tests.support.postgres import Postgres, postgres_server
 

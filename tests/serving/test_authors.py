@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.authors import Author, Authors
 from litellm_messplus.records import CallRecord, Record
 from litellm_messplus.runtime.vocabulary import CallStatus
-from litellm_messplus.serving.open_requests import Author, Authors
 from litellm_messplus.store import log
 from tests.support.builders import LARGE, SMALL, exploration_call, request, served_call
 

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.buying import compared_too, unseen_costs
+from litellm_messplus.brain.judges import write_in_unit
 from litellm_messplus.brain.label_purse import MARGIN, LabelPurse
 from litellm_messplus.labels.agreement import PositionBias
 from litellm_messplus.labels.buying import START_ALLOWANCE
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.vocabulary import GradingStatus, Preferred
-from litellm_messplus.serving.judges import check_judges, write_in_unit
+from litellm_messplus.serving.judges import check_judges
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.schema import ZooSettings
 from litellm_messplus.store import log

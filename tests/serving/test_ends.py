@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from litellm.types.utils import Delta, ModelResponseStream, StreamingChoices
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.authors import Authors
+from litellm_messplus.brain.lost import LostRequests
+from litellm_messplus.journal import Journal
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CallStatus, Failure
 from litellm_messplus.serving import served
@@ -21,7 +24,7 @@ from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.metering import Meter
 from litellm_messplus.serving.ends import CallEnd, CallSink, call_record
 from litellm_messplus.serving.litellm_seam import REDACTED
-from litellm_messplus.serving.open_requests import Authors, OpenRequest, OpenRequests
+from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.store import log
@@ -216,15 +219,13 @@ async def test_what_a_killed_worker_left_open_is_ended(database: AsyncEngine) ->
     made = {"r1": before, "r2": before, "r3": after}
     records = [request(name, created_at=at) for name, at in made.items()]
     await log.append(database, [*records, served_call("r2")])
-    play = Played()
-    play.calls.authors = Authors(database)
     written: list[Any] = []
-    cast(Any, play.calls.sink).journal = SimpleNamespace(write=written.append)
+    open_ones = LostRequests(database, cast(Journal, SimpleNamespace(write=written.append)))
 
-    await play.calls.end_lost()
+    await open_ones.end()
     assert written == [], "no worker runs, as far as is known"
     await WorkerCounters(database, "w").exchange({}, now)
-    await play.calls.end_lost()
+    await open_ones.end()
 
     (lost,) = written
     assert (lost.call_id, lost.failure) == ("r1.0", Failure.UNKNOWN)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,20 @@ from fastapi import HTTPException
 from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain import feedback
+from litellm_messplus.brain import feedback as module
+from litellm_messplus.brain.feedback import (
+    METADATA_KEY,
+    Accepted,
+    Caller,
+    Feedback,
+    FeedbackDesk,
+    NextTurnFeedback,
+    Outcome,
+    RequestFinder,
+)
 from litellm_messplus.brain.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
+from litellm_messplus.brain.routes import refusals
 from litellm_messplus.conversations.rule import LinePlace
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause
@@ -30,19 +42,6 @@ from litellm_messplus.runtime.errors import (
     UnsettledError,
 )
 from litellm_messplus.runtime.vocabulary import CallStatus
-from litellm_messplus.serving import feedback
-from litellm_messplus.serving import feedback as module
-from litellm_messplus.serving.authentication import Caller
-from litellm_messplus.serving.feedback import (
-    METADATA_KEY,
-    Accepted,
-    Feedback,
-    FeedbackDesk,
-    NextTurnFeedback,
-    Outcome,
-    RequestFinder,
-)
-from litellm_messplus.serving.http import refusals
 from litellm_messplus.serving.open_requests import OpenRequests
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
@@ -61,7 +60,9 @@ class Desk(FeedbackDesk):
         self.counters = Counters()
         settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6, **zoo}}})
         self.journal = build_journal(database, self.engine, self.counters)
-        finder = RequestFinder(database, OpenRequests(), self.journal.arrivals, self.counters)
+        finder = RequestFinder(
+            database, OpenRequests().of_caller, self.journal.arrivals, self.counters
+        )
         super().__init__(
             database,
             self.journal,
@@ -358,7 +359,7 @@ async def test_a_verdict_that_nobody_would_send_again_waits_for_the_database(
     stall = Stall(monkeypatch)
     next_turn = NextTurnFeedback(desk, desk.counters)
     said = {METADATA_KEY: {"id": "r1", "satisfied": True}}
-    next_turn.take(SimpleNamespace(client_metadata=said, key_hash="key"))  # type: ignore[arg-type]
+    next_turn.take(said, "key")
     await stall.begun.wait()
     await next_turn.close()  # a stop does not wait for it, and the journal has it
     stall.goes_on.set()

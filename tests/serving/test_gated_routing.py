@@ -206,7 +206,7 @@ async def test_a_replica_that_cannot_take_it_is_passed_by_and_its_candidate_is_n
 
 async def test_failing_gates_serve_largest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        monkeypatch.setattr(proxy.plugin.parts.gates, "router", lambda: 1 / 0)
+        monkeypatch.setattr(proxy.plugin.parts.router.gates, "router", lambda: 1 / 0)
         assert await proxy.choose(IMAGE) == ["all"]
         assert proxy.counters == {"gate_failures": 1}
     (row,) = await written(tmp_path, requests)
@@ -218,7 +218,7 @@ async def test_where_the_gates_fail_and_the_largest_is_gone_the_next_most_expens
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        monkeypatch.setattr(proxy.plugin.parts.gates, "router", lambda: 1 / 0)
+        monkeypatch.setattr(proxy.plugin.parts.router.gates, "router", lambda: 1 / 0)
         arguments = proxy.request(tools=[TOOL["acompletion"]])
         assert await proxy.choose(None, arguments) == ["all"]
         arguments["metadata"]["model_info"] = {"id": "all"}  # as LiteLLM leaves it where it failed
@@ -230,9 +230,9 @@ async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        settings = proxy.plugin.parts.router.decider.settings
+        settings = proxy.plugin.parts.router.brain._decider.settings
         late = settings.model_copy(update={"deadline_seconds": 1e-9})
-        monkeypatch.setattr(proxy.plugin.parts.router.decider, "settings", late)
+        monkeypatch.setattr(proxy.plugin.parts.router.brain._decider, "settings", late)
         assert sorted(await proxy.choose(IMAGE)) == ["all", "eyes"]
         assert proxy.counters == {"deadlines_missed": 1}
 

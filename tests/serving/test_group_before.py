@@ -29,7 +29,7 @@ NEW = member(SMALL, "llama-small", "small")
 
 async def watched(proxy: Journey, *deployments: dict[str, Any], **given: Any) -> RoutedRequest:
     """A watched request of a zoo whose group served before."""
-    proxy.plugin.parts.modes.now["zoo"] = ZooMode(Mode.WATCH, before="group:llama")
+    proxy.plugin.parts.brain.modes.now["zoo"] = ZooMode(Mode.WATCH, before="group:llama")
     asked = await proxy.ask(deployments=deployments, **given)
     await proxy.settled()
     return asked

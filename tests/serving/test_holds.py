@@ -282,17 +282,17 @@ async def test_a_worker_learns_from_the_log_what_another_serves(
         agent = Agent(first)
         await agent.ask(served_by="large-1")
         agent.result()
-        await first.parts.journal.flush()
+        await first.parts.brain.journal.flush()
         async with holding(tmp_path) as second:
-            await until_it_holds(lambda: second.parts.line_log._read > 0)
+            await until_it_holds(lambda: second.parts.brain.line_log._read > 0)
             agent.plugin = second
             assert await agent.ask() == "large-1"
             assert second.counters.as_dict() == {}
-            await second.parts.journal.flush()
+            await second.parts.brain.journal.flush()
             agent.result()
             agent.plugin = first
             assert await agent.ask() == "large-1"
-            await first.parts.journal.flush()
+            await first.parts.brain.journal.flush()
     rows = await written(tmp_path, requests)
     # The third is 2 or 3: the first worker may have read of the second request, or not yet.
     assert [row.turn for row in rows[:2]] == [1, 2]
@@ -310,7 +310,7 @@ async def test_a_loop_may_reach_another_worker_at_any_step(tmp_path: Path) -> No
             assert await agent.ask() == "large-1"
         for worker in (first, second):
             assert worker.counters.as_dict() == {}
-            await worker.parts.journal.flush()
+            await worker.parts.brain.journal.flush()
     rows = await written(tmp_path, requests)
     assert sorted((row.turn, row.hold) for row in rows if row.turn > 1) == [
         (turn, "tool_loop") for turn in range(2, 7)

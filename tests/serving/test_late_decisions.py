@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.brain.feedback import Caller, Feedback, Outcome
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.buying import LEAST
-from litellm_messplus.serving.authentication import Caller
-from litellm_messplus.serving.feedback import Feedback, Outcome
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.tables import calls, labels, requests
@@ -26,7 +25,7 @@ USED: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 5, "response_c
 
 async def folded(proxy: Journey) -> Engine:
     """A fresh engine that has read the whole log."""
-    engine, database = proxy.engine, proxy.plugin.parts._database
+    engine, database = proxy.engine, proxy.plugin.parts.brain.database
     fresh = Engine(engine._configured, engine.encoder, seed=0)
     async for entry in read_entries(database, 0, await log.head(database)):
         fresh.apply(entry)
@@ -66,7 +65,7 @@ async def test_its_verdict_counts_and_teaches_who_served(tmp_path: Path) -> None
         }
         await proxy.answers(asked, "large", **USED)
         given = Feedback(id="chatcmpl-1", satisfied=False)
-        said = await proxy.plugin.parts._feedback_desk.accept(given, Caller("key", is_admin=False))
+        said = await proxy.plugin.parts.brain.feedback.accept(given, Caller("key", is_admin=False))
         assert said.outcome is Outcome.COUNTED
         assert engine.state.requests["default"] == 1
         assert engine.state.policy.queue("default") == pytest.approx(0.8)
@@ -131,7 +130,7 @@ async def test_a_late_decision_keeps_holds(tmp_path: Path, monkeypatch: pytest.M
         for _ in range(2):  # the late one is a turn of the conversation as any other
             agent.result()
             assert await agent.ask() == "small-2"
-        await plugin.parts.journal.flush()
+        await plugin.parts.brain.journal.flush()
         assert bits(plugin.engines["zoo"]) == bits(await folded(Journey(plugin)))
     rows = (await written(tmp_path, requests))[1:]
     assert [(row.reason, row.chosen) for row in rows] == [("deadline_missed", SMALL)] * 2

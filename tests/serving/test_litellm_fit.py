@@ -236,8 +236,12 @@ def test_a_litellm_that_does_not_fit_ends_the_start(
 STARTUP = "litellm_messplus.serving.startup"
 STEPS = (
     *("show_log", "threadpool_limits", "honoured", "load_encoder", "Engine", "LiveModes"),
+    *("PromptTokens", "capabilities.warm_up", "Parts"),
+)
+OPENING = "litellm_messplus.brain.opening"
+OPENING_STEPS = (
     *("migrate", "save_rules", "adopt", "log.mend_head", "restore", "keep_new"),
-    *("read_conversation_key", "PromptTokens", "capabilities.warm_up", "Parts"),
+    "read_conversation_key",
 )
 
 
@@ -246,7 +250,8 @@ STEPS = (
     [
         *((f"{STARTUP}.{step}", RuntimeError("two\nlines")) for step in STEPS),
         ("litellm_messplus.serving.litellm_fit.check_litellm", ImportError("two lines")),
-        (f"{STARTUP}.migrate", OperationalError("", {}, sqlite3.OperationalError("two lines"))),
+        *((f"{OPENING}.{step}", RuntimeError("two\nlines")) for step in OPENING_STEPS),
+        (f"{OPENING}.migrate", OperationalError("", {}, sqlite3.OperationalError("two lines"))),
         (f"{STARTUP}.load_encoder", PermissionError(13, "two lines")),
     ],
 )

@@ -9,16 +9,16 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
-from litellm_messplus.serving import metrics as module
-from litellm_messplus.serving.metrics import (
+from litellm_messplus.brain import metrics as module
+from litellm_messplus.brain.metrics import (
     DISTRIBUTIONS,
     MEANINGS,
     Distributions,
     exposition,
     readiness_gauges,
 )
-from litellm_messplus.serving.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
+from litellm_messplus.brain.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.gauges import Series, gauges
 from tests.support.builders import (
     exploration_call,

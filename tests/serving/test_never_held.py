@@ -40,7 +40,7 @@ async def serve(plugin: MessplusPlugin, folder: Path) -> None:
     for turn in range(1, 7):
         for place, agent in enumerate(agents):
             await agent.ask()
-            await plugin.parts.journal.flush()
+            await plugin.parts.brain.journal.flush()
             if turn % 3 == 0:
                 agent.person(f"Now write the documentation of part {turn}, please.")
             else:
@@ -48,8 +48,8 @@ async def serve(plugin: MessplusPlugin, folder: Path) -> None:
             (*_, newest) = await written(folder, requests)
             if turn % 2:
                 value = float((turn + place) % 3 > 0)
-                plugin.parts.journal.write(label(newest.request_id, value))
-                await plugin.parts.journal.flush()
+                plugin.parts.brain.journal.write(label(newest.request_id, value))
+                await plugin.parts.brain.journal.flush()
 
 
 async def told(folder: Path, hold: str) -> list[tuple[Table, Sequence[dict[str, Any]]]]:

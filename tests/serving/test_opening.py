@@ -12,6 +12,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain import opening
+from litellm_messplus.brain.opening import open_database
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.deciding.decider import Engine
@@ -20,7 +22,6 @@ from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayErro
 from litellm_messplus.serving import startup
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.plugin import MessplusPlugin
-from litellm_messplus.serving.startup import open_database
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import database as store
 from litellm_messplus.store import log, snapshots
@@ -76,7 +77,7 @@ async def test_a_database_that_comes_later_brings_the_key_with_the_zoos(
     plugin = MessplusPlugin(Parts(settings, HashedNgrams(), engines, database))
     startup.join_later(plugin, partial(open_database, settings, engines))
     began: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    monkeypatch.setattr(plugin.parts.line_log, "begin", began.set_result)
+    monkeypatch.setattr(plugin.parts.brain.line_log, "begin", began.set_result)
     async with asyncio.timeout(PATIENT):
         assert await began == await read_conversation_key(database)
     assert plugin.engines == engines
@@ -93,10 +94,10 @@ async def test_an_attempt_that_fails_half_way_leaves_nothing_behind(
         await restore(database, engines)
         raise OperationalError("SELECT", {}, Exception("database is locked"))
 
-    monkeypatch.setattr(startup, "restore", torn)
+    monkeypatch.setattr(opening, "restore", torn)
     with pytest.raises(DatabaseAwayError):
         await open_database(settings_of(database_url), engines_of(engine))
-    monkeypatch.setattr(startup, "restore", restore)
+    monkeypatch.setattr(opening, "restore", restore)
     await open_database(settings_of(database_url), engines_of(engine))
     assert bits(engine) == bits(await fold_all(database))
 
@@ -107,7 +108,7 @@ async def test_an_error_of_our_own_is_not_called_the_databases(
     async def wrong(*_: object) -> int:
         raise KeyError("a mistake in the code")
 
-    monkeypatch.setattr(startup, "restore", wrong)
+    monkeypatch.setattr(opening, "restore", wrong)
     with pytest.raises(KeyError):
         await open_database(settings_of(database_url), engines_of(build_engine()))
 

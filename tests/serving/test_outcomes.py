@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from litellm.types.router import RouterRateLimitError
 
+from litellm_messplus.brain.authors import UNKNOWN, Author
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime.counters import Counters
@@ -14,7 +15,7 @@ from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.metering import Meter
 from litellm_messplus.serving.deployments.prices import DeploymentPrice
 from litellm_messplus.serving.ends import call_record
-from litellm_messplus.serving.open_requests import UNKNOWN, Author, OpenRequest, Report
+from litellm_messplus.serving.open_requests import OpenRequest, Report
 from litellm_messplus.serving.served import answered_end, failed_end, served_by
 from tests.support.builders import LARGE, SMALL, build_zoo, request
 

@@ -12,9 +12,10 @@ from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain import monitoring
+from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.serving import monitoring
-from litellm_messplus.serving.authentication import Caller, administrator
+from litellm_messplus.serving.authentication import administrator
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
@@ -65,12 +66,12 @@ async def test_a_log_that_cannot_be_written_is_told_until_it_can(
     async with running(tmp_path) as plugin, asking(plugin.parts) as client:
         with monkeypatch.context() as full:
             full.setattr(log, "append", without_room)
-            plugin.parts.journal.write(request(zoo="zoo"))
+            plugin.parts.brain.journal.write(request(zoo="zoo"))
             await tried.wait()
             answer = await client.get("/messplus/ready")
             found = await scraped(client)
-        await plugin.parts.journal.flush()
-        await plugin.parts.journal.write_durably(served_call())  # in a turn after that one
+        await plugin.parts.brain.journal.flush()
+        await plugin.parts.brain.journal.write_durably(served_call())  # in a turn after that one
         after = await client.get("/messplus/ready")
     assert (answer.status_code, answer.text) == (200, "degraded")
     assert (found["messplus_up"], found["messplus_degraded"]) == (1.0, 1.0)
@@ -90,7 +91,7 @@ async def test_metrics_are_told_from_memory_where_the_log_cannot_be_read(
         before = await scraped(client)
         monkeypatch.setattr(monitoring, "SCRAPE_SECONDS", 0.01)
         monkeypatch.setattr(monitoring, "read_status", away)
-        plugin.parts.watch._readings._found.clear()
+        plugin.parts.brain.watch._readings._found.clear()
         plugin.counters.add("routing_failures")
         found = await scraped(client)
     assert found["routing_failures"] == found["readings_given_up"] == 1.0

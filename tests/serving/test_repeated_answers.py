@@ -7,17 +7,12 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.authors import UNKNOWN, Authors
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.ends import CallSink
-from litellm_messplus.serving.open_requests import (
-    UNKNOWN,
-    Authors,
-    OpenRequest,
-    OpenRequests,
-    Report,
-)
+from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests, Report
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.surfaces import answers

@@ -12,13 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import backlog
 from litellm_messplus.backlog import Arrivals
+from litellm_messplus.brain import feedback as module
+from litellm_messplus.brain.feedback import Caller, RequestFinder
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import LateLogError, TooOftenError, UnknownRequestError
-from litellm_messplus.serving import feedback as module
-from litellm_messplus.serving.authentication import Caller
-from litellm_messplus.serving.feedback import RequestFinder
 from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
@@ -52,7 +51,7 @@ def finder_of(
     opened = OpenRequests()
     for record in remembered:
         opened.add(OpenRequest(record, (LARGE,)), {})
-    return RequestFinder(database, opened, arrivals or Arrivals(), Counters())
+    return RequestFinder(database, opened.of_caller, arrivals or Arrivals(), Counters())
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from litellm_messplus.serving.monitoring import KEPT, SharedReadings
+from litellm_messplus.brain.monitoring import KEPT, SharedReadings
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from litellm_messplus.brain.metrics import exposition
+from litellm_messplus.brain.shared_counters import counters_of
 from litellm_messplus.serving import litellm_seam
-from litellm_messplus.serving.metrics import exposition
-from litellm_messplus.serving.shared_counters import counters_of
 from litellm_messplus.status.render import summary
 from litellm_messplus.status.report import Status, Unrouted, unrouted_of
 from tests.support.journey import Journey, journey

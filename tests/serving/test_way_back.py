@@ -45,23 +45,23 @@ async def serve(
 
 
 def mode_of(proxy: Journey) -> Mode:
-    return proxy.plugin.parts.modes.now["zoo"].mode
+    return proxy.plugin.parts.brain.modes.now["zoo"].mode
 
 
 def why(proxy: Journey) -> str:
     """What the newest change of the mode gives as its reason."""
-    return proxy.plugin.parts.modes.rows["zoo"].reason
+    return proxy.plugin.parts.brain.modes.rows["zoo"].reason
 
 
 async def looks(proxy: Journey) -> None:
     """The way back looks at the outcomes, as it does every few seconds."""
-    await proxy.plugin.parts._way_back.look()
+    await proxy.plugin.parts.brain._way_back.look()
 
 
 async def returns(proxy: Journey) -> None:
     """The way back returns the zoo, whatever the outcomes are."""
     parts = proxy.plugin.parts
-    await parts._way_back._return("zoo", parts.modes.now["zoo"], "bad")
+    await parts.brain._way_back._return("zoo", parts.brain.modes.now["zoo"], "bad")
 
 
 async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
@@ -69,13 +69,14 @@ async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path
     async with journey(tmp_path, zoo) as proxy:
         await serve(proxy, 320)
         await looks(proxy)
-        mode, row = proxy.plugin.parts.modes.now["zoo"], proxy.plugin.parts.modes.rows["zoo"]
+        modes = proxy.plugin.parts.brain.modes
+        mode, row = modes.now["zoo"], modes.rows["zoo"]
         assert mode.mode is Mode.WATCH
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
         # Resumed, it holds the same conversations out.
         wanted = replace(mode, mode=Mode.ON)
-        await proxy.plugin.parts._changes.change("zoo", wanted, "key", "mended")
-        assert proxy.plugin.parts.modes.now["zoo"].holdout == 0.3
+        await proxy.plugin.parts.brain._changes.change("zoo", wanted, "key", "mended")
+        assert proxy.plugin.parts.brain.modes.now["zoo"].holdout == 0.3
 
 
 async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -83,7 +84,8 @@ async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptur
         await serve(proxy, 240)
         with caplog.at_level(logging.WARNING):
             await looks(proxy)
-        mode, row = proxy.plugin.parts.modes.now["zoo"], proxy.plugin.parts.modes.rows["zoo"]
+        modes = proxy.plugin.parts.brain.modes
+        mode, row = modes.now["zoo"], modes.rows["zoo"]
         assert mode.mode is Mode.WATCH
         assert row.by == WAY_BACK
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
@@ -94,7 +96,7 @@ async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptur
         assert row.forecast is None, "too few were decided aside"
         (alert,) = [
             each
-            for each in (await proxy.plugin.parts.watch.read()).alerts
+            for each in (await proxy.plugin.parts.brain.watch.read()).alerts
             if each.kind is AlertKind.RETURNED
         ]
         assert alert.zoo == "zoo"
@@ -108,7 +110,7 @@ async def test_requests_that_were_granted_a_level_are_seen_too(tmp_path: Path) -
     async with journey(tmp_path, zoo) as proxy:
         await serve(proxy, 320, messplus_service_level="gold")
         await looks(proxy)
-        assert proxy.plugin.parts.modes.rows["zoo"].happened is not None
+        assert proxy.plugin.parts.brain.modes.rows["zoo"].happened is not None
         assert why(proxy).startswith("errors: 100.0% of routed requests, 0.0% before")
 
 
@@ -119,7 +121,7 @@ async def test_what_was_forecast_is_held_against_what_happened_before_it_returne
     async with journey(tmp_path, CANARY) as proxy:
         await serve(proxy, 240)
         await looks(proxy)
-        returned = proxy.plugin.parts.modes.rows["zoo"]
+        returned = proxy.plugin.parts.brain.modes.rows["zoo"]
     assert returned.forecast is not None
     assert returned.happened is not None
     assert returned.forecast["requests"] + returned.happened["requests"] == 240
@@ -136,7 +138,7 @@ async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
         monkeypatch.setattr(observed.ObservedLog, "aside", unreadable)
         await looks(proxy)
         assert mode_of(proxy) is Mode.WATCH
-        assert proxy.plugin.parts.modes.rows["zoo"].forecast is None
+        assert proxy.plugin.parts.brain.modes.rows["zoo"].forecast is None
         assert proxy.counters["forecasts_unread"] == 1
 
 
@@ -144,14 +146,14 @@ async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
     async with journey(tmp_path, CANARY) as proxy:
         await serve(proxy, 240)
         await looks(proxy)
-        await proxy.plugin.parts._changes.look()
-        now = proxy.plugin.parts.modes.now["zoo"]
+        await proxy.plugin.parts.brain._changes.look()
+        now = proxy.plugin.parts.brain.modes.now["zoo"]
         assert now.mode is Mode.WATCH
         resumed = type(now)(Mode.CANARY, now.share, now.before, now.revision)
-        await proxy.plugin.parts._changes.change("zoo", resumed, "key", "repaired")
+        await proxy.plugin.parts.brain._changes.change("zoo", resumed, "key", "repaired")
         await looks(proxy)  # what came before counts no more
         assert mode_of(proxy) is Mode.CANARY
-        status = await proxy.plugin.parts.watch.read()
+        status = await proxy.plugin.parts.brain.watch.read()
     assert AlertKind.RETURNED not in {each.kind for each in status.alerts}
 
 
@@ -194,6 +196,6 @@ async def test_of_two_workers_one_returns_the_zoo(tmp_path: Path) -> None:
         for each in (one, two):
             await returns(each)
         returned = [each.counters.get("zoos_returned", 0) for each in (one, two)]
-        rows = await zoo_modes.history(one.plugin.parts._database, "zoo", 10)
+        rows = await zoo_modes.history(one.plugin.parts.brain.database, "zoo", 10)
     assert sorted(returned) == [0, 1]
     assert len(rows) == 1

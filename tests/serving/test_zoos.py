@@ -10,11 +10,13 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from litellm_messplus.brain import zoos
+from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.zoos import Change
 from litellm_messplus.cli.zoo import lines
-from litellm_messplus.serving import authentication, zoos
-from litellm_messplus.serving.authentication import Caller, administrator
+from litellm_messplus.serving import authentication
+from litellm_messplus.serving.authentication import administrator
 from litellm_messplus.serving.plugin import MessplusPlugin
-from litellm_messplus.serving.zoos import Change
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.switching.modes import Mode
@@ -42,7 +44,7 @@ async def test_a_mode_is_changed_and_told_with_who_and_why(tmp_path: Path) -> No
         body = {"revision": 0, "mode": "canary", "share": 0.25, "reason": "it looks well"}
         answer = await client.patch("/messplus/zoos/zoo", json=body)
         assert answer.status_code == 200
-        assert plugin.parts.modes.now["zoo"].mode is Mode.CANARY
+        assert plugin.parts.brain.modes.now["zoo"].mode is Mode.CANARY
         (shown,) = (await client.get("/messplus/zoos")).json()
     assert (shown["mode"], shown["share"], shown["revision"]) == ("canary", 0.25, 1)
     assert (shown["by"], shown["reason"]) == ("key-1", "it looks well")
@@ -76,7 +78,7 @@ async def test_what_bad_input_gets(
 ) -> None:
     async with asking(tmp_path) as (client, plugin):
         answer = await client.patch("/messplus/zoos/zoo", json=body)
-        assert plugin.parts.modes.now["zoo"].revision == 0
+        assert plugin.parts.brain.modes.now["zoo"].revision == 0
     assert answer.status_code == status
     assert said in answer.text
 
@@ -97,7 +99,7 @@ async def test_only_administrators_may(tmp_path: Path, monkeypatch: pytest.Monke
         client._transport.app.dependency_overrides.clear()  # type: ignore[attr-defined]
         seen = await client.get("/messplus/zoos/zoo")
         changed = await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
-        assert plugin.parts.modes.now["zoo"].mode is Mode.WATCH
+        assert plugin.parts.brain.modes.now["zoo"].mode is Mode.WATCH
     assert (seen.status_code, changed.status_code) == (403, 403)
 
 

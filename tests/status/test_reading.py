@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain import monitoring
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.vocabulary import CallStatus, Failure
-from litellm_messplus.serving import monitoring
 from litellm_messplus.status.alerts import failing_alerts
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.reading import MINUTES, WELL, Recent, newest, recent_requests

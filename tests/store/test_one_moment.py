@@ -8,8 +8,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.routes import refusals
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.http import refusals
 from litellm_messplus.store import log
 from litellm_messplus.store.reading import ReadingTakesTooLongError, one_moment
 from tests.support.builders import request

@@ -11,10 +11,10 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain import shared_counters
+from litellm_messplus.brain.shared_counters import MEASURED, SharedCounters, below, counters_of
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.serving import shared_counters
-from litellm_messplus.serving.shared_counters import MEASURED, SharedCounters, below, counters_of
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.tables import worker_counters
 from litellm_messplus.store.worker_counters import ENDED, SILENT, WorkerCounters, running

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, select
 
+from litellm_messplus.brain import shared_counters
 from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.serving import router, shared_counters
+from litellm_messplus.serving import router
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
@@ -77,7 +78,7 @@ async def running(
     database = create_engine(settings.database)
     await migrate(database)
     plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
-    plugin.parts.line_log.begin(await read_conversation_key(database))
+    plugin.parts.brain.line_log.begin(await read_conversation_key(database))
     plugin.start()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(router, "new_id", lambda: f"{next(NUMBERS[folder]):032x}")

@@ -137,7 +137,7 @@ class Journey:
     def explores_nothing(self) -> Explored:
         """Call no model unseen; what would have been called is in what is returned."""
         explored = Explored()
-        self.plugin.parts._explorer.start = explored.start  # type: ignore[method-assign]
+        self.plugin.parts.router.explorer.start = explored.start  # type: ignore[method-assign]
         return explored
 
     async def decided(self) -> None:
@@ -147,7 +147,7 @@ class Journey:
     async def settled(self) -> None:
         """Wait until everything is decided in shadow and written."""
         await self.decided()
-        await self.plugin.parts.journal.flush()
+        await self.plugin.parts.brain.journal.flush()
 
 
 @asynccontextmanager
@@ -194,10 +194,10 @@ class Routed(Journey):
         """Let the plugin look at the router, and the log be folded in."""
         parts = self.plugin.parts
         await parts.live.sweep()
-        await parts.journal.flush()
-        parts.journal.follow()
-        head = await log.head(parts._database)
-        await until_it_holds(lambda: parts.journal.position >= head)
+        await parts.brain.journal.flush()
+        parts.brain.journal.follow()
+        head = await log.head(parts.brain.database)
+        await until_it_holds(lambda: parts.brain.journal.position >= head)
 
 
 def live(model: str, price: float, group: str = "zoo", **given: Any) -> Deployment:
@@ -221,7 +221,7 @@ async def routed(
     router = litellm.Router(model_list=list(deployments), **router_settings)
     sections = {"router_settings": router_settings, **(config or {})}
     async with running(folder, dict(zoo or {}), None, deployments, sections) as plugin:
-        monkeypatch.setattr(plugin.parts.gates, "router", lambda: router)
+        monkeypatch.setattr(plugin.parts.router.gates, "router", lambda: router)
         monkeypatch.setattr(plugin.parts.live, "router", lambda: router)
         monkeypatch.setattr(litellm, "callbacks", [plugin])
         yield Routed(plugin, deployments, router=router)

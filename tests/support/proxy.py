@@ -50,7 +50,7 @@ def zoo_config(
 
 WAITS = f"""
 from litellm_messplus.plugin import instance
-from litellm_messplus.serving import feedback
+from litellm_messplus.brain import feedback
 
 feedback.WAIT_SECONDS = {PATIENT}
 """
@@ -87,14 +87,14 @@ def quick(config: Config, folder: Path, **made: dict[str, Any]) -> Config:
 
 
 MAKERS = {
-    "asking": "litellm_messplus.serving.judges.Asking",
+    "asking": "litellm_messplus.brain.judges.Asking",
     "check": "litellm_messplus.labels.checks.source.CallableCheck",
     "explorer": "litellm_messplus.serving.composition.Explorer",
     "failing": "litellm_messplus.serving.deployments.deployment.Failing",
-    "judge": "litellm_messplus.serving.judges.Judge",
+    "judge": "litellm_messplus.brain.judges.Judge",
     "learner": "litellm_messplus.serving.startup.LearnerSettings",
     "purse": "litellm_messplus.brain.buying.LabelPurse",
-    "verdicts": "litellm_messplus.serving.composition.TokenBuckets",
+    "verdicts": "litellm_messplus.brain.brain.TokenBuckets",
 }
 """Where each class is called."""
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.monitoring import Retention
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.serving.monitoring import Retention
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.store import log

@@ -22,8 +22,6 @@ from litellm_messplus.brain.holds import Pin
 from litellm_messplus.runtime.errors import REFUSALS, ConfigurationError
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.serving.surfaces.parameters import Values, arm_name, read_parameters
-from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.switching.modes import group_value
 
 Deployment = Mapping[str, Any]
 
@@ -253,12 +251,6 @@ def member_groups(zoo: str, model_list: Sequence[Deployment], groups: Groups) ->
     """Name the model groups that a zoo consists of; none if it is a `model_name` itself."""
     is_a_name = any(each.get("model_name") == zoo for each in model_list if not is_a_teams(each))
     return () if is_a_name else tuple(groups.get(zoo, ()))
-
-
-def befores(zoo: Zoo) -> tuple[str, ...]:
-    """Name what may have served before, other than LiteLLM's choice within the zoo: its candidates,
-    and the groups that it consists of."""
-    return (*zoo.candidates, *map(group_value, zoo.groups))
 
 
 def of_group(deployments: Sequence[Deployment], group: str) -> list[Deployment]:

@@ -11,7 +11,6 @@ from litellm_messplus.serving.deployments.deployment import (
     Deployment,
     Groups,
     arm_of,
-    befores,
     candidate_of,
     deployment_id,
     member_groups,
@@ -210,7 +209,7 @@ def _check_candidates(zoo: Zoo, model_list: Sequence[Deployment], may_wait: bool
         )
     if settings.largest is not None and settings.largest not in prices and not may_wait:
         raise ConfigurationError(f"{key}.largest", settings.largest, " or ".join(prices))
-    _check_before(key, settings, befores(zoo), may_wait)
+    _check_before(key, settings, zoo.befores, may_wait)
     if not zoo.has_anchor and len(set(prices.values())) == 1:
         raise ConfigurationError(
             f"{key}.largest", "nothing, and all prices are equal", " or ".join(prices)

@@ -1,25 +1,16 @@
-"""The zoos as LiteLLM's router shows them: models are added, repriced and removed while it serves.
-
-Prices apply at once. The log alone defines the candidates: a worker reports what it sees there, and
-applies it like any entry, so that all workers have the same candidates."""
+"""The zoos as LiteLLM's router shows them: models come, go and change their price while it
+serves."""
 
 import asyncio
 import operator
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from litellm_messplus.core.catalog import Catalog, plain_price
-from litellm_messplus.costs.price import Price
+from litellm_messplus.brain.live_catalog import LiveCatalog
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.serving.deployments.deployment import (
     Deployment,
     Group,
@@ -30,73 +21,6 @@ from litellm_messplus.serving.deployments.deployment import (
 )
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.litellm_seam import deployments_of, routing_groups_of, running_router
-from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store import log
-
-LASTING_SECONDS = 90.0
-"""Three times LiteLLM's default interval for bringing its models to all workers."""
-
-
-class Reports:
-    """The reports of one zoo by one worker: differences between its router and the log.
-
-    Workers take over LiteLLM's changes at different times, up to half a minute apart, so a
-    difference between a router and the log alone is no news: the log may be newer. A worker reports
-    a change in its own router at once, and any other difference after it has lasted: a candidate
-    that its router shows all the time is present, whatever another worker reported; one never shown
-    since the start is gone, and is reported once only, as another worker's view may be newer.
-    """
-
-    def __init__(self) -> None:
-        self._shown: dict[str, Price] | None = None
-        self._changed: set[str] = set()
-        self._since: dict[str, float] = {}
-        self._given_up: set[str] = set()
-
-    def saw(self, prices: Mapping[str, Price]) -> None:
-        """Note the candidates that the router shows, and their prices."""
-        before = {} if self._shown is None else self._shown
-        names = prices.keys() | before.keys()
-        self._changed |= {name for name in names if prices.get(name) != before.get(name)}
-        self._shown = dict(prices)
-
-    def due(
-        self, zoo: Zoo, catalog: Catalog, logged: Mapping[str, Price], now: float
-    ) -> dict[str, Change]:
-        """Return the changes to report now; ``logged`` are the prices in the log. Called until the
-        log agrees."""
-        if self._shown is None:
-            return {}
-        found = self._differences(zoo, catalog, logged)
-        self._changed &= found.keys()
-        self._given_up &= set(zoo.candidates) - self._shown.keys()
-        self._since = {name: self._since.get(name, now) for name in found}
-        due = {name: change for name, change in found.items() if self._is_due(name, change, now)}
-        self._given_up |= {name for name, change in due.items() if change is Change.GONE}
-        return due
-
-    def _differences(
-        self, zoo: Zoo, catalog: Catalog, logged: Mapping[str, Price]
-    ) -> dict[str, Change]:
-        shown = self._shown or {}
-        found = {}
-        for name, price in shown.items():
-            if name in catalog.left_out:
-                continue
-            is_unknown = not zoo.has_anchor and name not in catalog.standings
-            if name not in zoo.present or is_unknown:
-                found[name] = Change.APPEARED
-            elif logged.get(name) != price:
-                found[name] = Change.PRICED
-        return found | {name: Change.GONE for name in zoo.present if name not in shown}
-
-    def _is_due(self, name: str, change: Change, now: float) -> bool:
-        if name in self._changed:
-            return True
-        if change is Change.PRICED or name in self._given_up:
-            return False
-        return now - self._since[name] >= LASTING_SECONDS
-
 
 SWEEP_SECONDS = 2.0
 """Interval between two looks at LiteLLM's router; one that finds no change takes 20 us."""
@@ -106,22 +30,19 @@ FAILURE = "models that came to a zoo, or went, are not known yet"
 
 @dataclass(eq=False, repr=False)
 class LiveZoos:
-    """One worker's watch over the models of all zoos. ``follow`` triggers a read of the log."""
+    """One worker's watch over the models of all zoos."""
 
     engines: Mapping[str, Engine]
     index: DeploymentIndex
-    database: AsyncEngine
+    catalog: LiveCatalog
     counters: Counters
-    follow: Callable[[], None]
     _: KW_ONLY
     router: Callable[[], Any] = running_router
 
     def __post_init__(self) -> None:
-        self._reports = {name: Reports() for name in self.engines}
         self._seen: list[Deployment] = []
         self._noticed: dict[str, Group] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
-        self._unpriced: set[tuple[str, str]] = set()
         self._due = asyncio.Event()
 
     def start(self, tasks: Tasks) -> None:
@@ -161,15 +82,7 @@ class LiveZoos:
     async def sweep(self) -> None:
         """Look at the router, and report the changes that are due. Raises SQLAlchemyError."""
         self._look()
-        has_reported = False
-        for name, engine in self.engines.items():
-            due = self._reports[name].due(
-                engine.zoo, engine.state.catalog, engine.logged_prices, time.monotonic()
-            )
-            for candidate, change in due.items():
-                has_reported |= await self._report(engine, candidate, change)
-        if has_reported:
-            self.follow()
+        await self.catalog.report()
 
     def _look(self) -> None:
         """Take the models and prices of all zoos from the router, if they have changed."""
@@ -186,32 +99,8 @@ class LiveZoos:
             own = members(name, self._seen, groups)
             self.index.see(name, own, engine.zoo.settings)
             self.index.gone(name, {deployment_id(each) for each in own})
-            self._take(engine, self.index.candidate_prices(name, own), set(map(candidate_of, own)))
-
-    def _take(self, engine: Engine, prices: Mapping[str, Price], there: set[str]) -> None:
-        name = engine.zoo.name
-        engine.reprice(prices)
-        for candidate in there - prices.keys() - set(engine.zoo.candidates):
-            if (name, candidate) not in self._unpriced:
-                self._unpriced.add((name, candidate))
-                self.counters.failure(
-                    "candidates_unpriced", f"{candidate} came to {name} without a price: left out"
-                )
-        self._unpriced = {each for each in self._unpriced if each[0] != name or each[1] in there}
-        known = {each: engine.zoo.prices[each] for each in there & set(engine.zoo.candidates)}
-        self._reports[name].saw({**known, **prices})
-
-    async def _report(self, engine: Engine, candidate: str, change: Change) -> bool:
-        price = None if change is Change.GONE else engine.prices_now.get(candidate)
-        standing = engine.state.catalog.standings.get(candidate)
-        record = CandidateRecord(
-            new_id(), engine.zoo.name, candidate, datetime.now(UTC), change, plain_price(price)
-        )
-        if standing is None and candidate in engine.zoo.configured:
-            after: int | None = 0
-        else:
-            after = None if standing is None else standing.changes
-        return await log.append_change(self.database, record, after) is not None
+            prices = self.index.candidate_prices(name, own)
+            self.catalog.take(name, prices, set(map(candidate_of, own)))
 
     async def _run(self) -> None:
         while True:

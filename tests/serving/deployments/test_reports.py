@@ -1,10 +1,10 @@
 """What a worker reports of the models that its router shows, and what it leaves to others."""
 
+from litellm_messplus.brain.live_catalog import LASTING_SECONDS, Reports
 from litellm_messplus.costs.price import Price
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.serving.deployments.index import DeploymentIndex
-from litellm_messplus.serving.deployments.live_zoos import LASTING_SECONDS, Reports
 from tests.support.builders import MEDIUM, PRICES, SMALL, build_engine, build_zoo, changed
 from tests.support.journey import live as deployment
 

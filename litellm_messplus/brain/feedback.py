@@ -30,20 +30,34 @@ from litellm_messplus.runtime.errors import (
 )
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.serving.authentication import Caller
-from litellm_messplus.serving.open_requests import OpenRequests
-from litellm_messplus.serving.surfaces.answers import plain_response_id
-from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.store import history
 from litellm_messplus.store.history import CallVerdicts, call_verdicts
 from litellm_messplus.store.key_activity import SPAN
 from litellm_messplus.store.rows import STORABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The client of a route. An administrator of the proxy may see and label every request."""
+
+    key_hash: str | None
+    is_admin: bool
+
+    def owns(self, key_hash: str | None) -> bool:
+        """Tell whether a request made with that key is the caller's."""
+        return self.is_admin or (key_hash is not None and key_hash == self.key_hash)
+
 
 # Finding the request of an id: one of the caller's own, which may not be in the log yet.
 
 WAIT_SECONDS = 1.0
 """Seconds that an id may be ahead of the log: another worker writes in batches, and LiteLLM reports
 the id of a streamed answer only after the client has it."""
+
+
+FindOpened = Callable[[str, "Caller"], RequestRecord | None]
+"""Finds the record of a caller's newest request that has an id, among those that the hands keep; it
+is logged, or will be."""
 
 
 @dataclass(eq=False, repr=False)
@@ -53,9 +67,11 @@ class RequestFinder:
     as late."""
 
     database: AsyncEngine
-    open_requests: OpenRequests
+    opened: FindOpened
     arrivals: Arrivals
     counters: Counters
+    decoded: Callable[[str], str] = lambda given: given
+    """Decodes an id that a client received to the one in the log."""
 
     async def find(self, given: str, caller: Caller) -> history.Found:
         """Find the caller's newest request that has the id ``given``.
@@ -63,7 +79,7 @@ class RequestFinder:
         Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
         if too many are waiting, and SQLAlchemyError if the database does not answer.
         """
-        plain_id = plain_response_id(given)
+        plain_id = self.decoded(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
         with self.arrivals.expecting(plain_id) as arrived:
             found = await self._look(plain_id, caller)
@@ -110,10 +126,9 @@ class RequestFinder:
         return await history.newest_answered(self.database, session, caller.key_hash)
 
     async def _look(self, given: str, caller: Caller) -> history.Found | None:
-        for opened in self.open_requests.find(given):
-            if caller.owns(opened.record.asker.key_hash):
-                opened.ensure_logged()
-                return _found(opened.record)
+        opened = self.opened(given, caller)
+        if opened is not None:
+            return _found(opened)
         if caller.is_admin:
             return await history.find(self.database, given)
         if caller.key_hash is None:
@@ -369,12 +384,12 @@ class NextTurnFeedback:
         self._counters = counters
         self._writing = Tasks(UNDER_WAY)
 
-    def take(self, request: IncomingRequest) -> None:
+    def take(self, metadata: Mapping[str, Any], key_hash: str | None) -> None:
         """Begin to write the verdict in a request's metadata, if any, and return at once."""
-        given = request.client_metadata.get(METADATA_KEY)
+        given = metadata.get(METADATA_KEY)
         if given is None:
             return
-        caller = Caller(request.key_hash, is_admin=False)
+        caller = Caller(key_hash, is_admin=False)
         if self._writing.start(self._accept(given, caller), "feedback") is None:
             self._refused("too many verdicts are waiting")
 

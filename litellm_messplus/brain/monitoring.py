@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.metrics import exposition, readiness_gauges
+from litellm_messplus.brain.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.agreement import LEAST
@@ -18,8 +20,6 @@ from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Periodic
-from litellm_messplus.serving.metrics import exposition, readiness_gauges
-from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures
 from litellm_messplus.status.build import WINDOW, read_status

@@ -1,22 +1,21 @@
-"""The plugin's own routes on the proxy."""
+"""The routes under `/messplus`, and what a client is told where they fail."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from string import printable
-from typing import Annotated
-from urllib.parse import quote
+from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
+from litellm_messplus.brain.feedback import Accepted, Caller, Feedback, FeedbackDesk
 from litellm_messplus.brain.modes import StaleRevisionError
+from litellm_messplus.brain.monitoring import StatusWatch
+from litellm_messplus.brain.shared_counters import Readiness
 from litellm_messplus.inspecting.logged import PublicHistory, public_history
-from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     JournalFullError,
@@ -28,46 +27,9 @@ from litellm_messplus.runtime.errors import (
     UnloggedRequestError,
     UnsettledError,
 )
-from litellm_messplus.serving.authentication import (
-    Caller,
-    administrator,
-    administrator_or_page,
-    caller,
-)
-from litellm_messplus.serving.feedback import Accepted, Feedback, FeedbackDesk
-from litellm_messplus.serving.monitoring import StatusWatch
-from litellm_messplus.serving.shared_counters import Readiness
 from litellm_messplus.status.build import WINDOW
 from litellm_messplus.status.report import Status
 from litellm_messplus.store.reading import ReadingTakesTooLongError
-
-# Names chosen by an operator, encoded for a response header.
-
-PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
-
-
-@lru_cache(maxsize=1024)
-def header_value(name: str) -> str:
-    """Return the name itself if it is plain ASCII, else percent-encoded: a header that cannot be
-    written would lose the whole answer."""
-    return quote(name, safe=PLAIN, errors="replace")
-
-
-# The headers of a routed answer: two for most, since each costs time in every request.
-
-
-def response_headers(
-    record: RequestRecord, model: str | None, first: str | None = None
-) -> dict[str, str]:
-    """Build the headers of a request whose answer ``model`` wrote; None if there is no answer, or
-    its author is unknown. ``first`` is the model whose answer it replaced."""
-    headers = {"x-messplus-request-id": record.request_id}
-    if model is not None:
-        headers["x-messplus-model"] = header_value(model)
-    if first is not None:
-        headers["x-messplus-first-model"] = header_value(first)
-    return headers
-
 
 AWAY: dict[type[Exception], str] = {
     JournalFullError: "nothing was written, try again",
@@ -80,23 +42,40 @@ UNANSWERED: tuple[type[Exception], ...] = (OSError, SQLAlchemyError, *AWAY)
 """The errors of a database that does not answer; TimeoutError is an OSError."""
 
 
-def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> APIRouter:
-    """Build all routes; each but `ready` requires LiteLLM's own authentication."""
+Check = Callable[[Request], Awaitable[Caller]]
+"""The access check of a route; it raises an HTTPException for a caller without access."""
+
+
+class Access(NamedTuple):
+    """The access checks of the proxy: for every key, for administrators, and for administrators
+    where a browser without a key is sent to the page."""
+
+    caller: Check
+    administrator: Check
+    administrator_or_page: Check
+
+
+def build_routes(
+    desk: FeedbackDesk, counters: Counters, watch: StatusWatch, access: Access
+) -> APIRouter:
+    """Build the routes of feedback, requests and status; each but `ready` checks access."""
     router = APIRouter(tags=["messplus"])
 
     @router.post("/messplus/feedback")
-    async def feedback(body: Feedback, asking: Annotated[Caller, Depends(caller)]) -> Accepted:
+    async def feedback(
+        body: Feedback, asking: Annotated[Caller, Depends(access.caller)]
+    ) -> Accepted:
         """Report whether an answer satisfied. The reply comes when the verdict is durable."""
         with refusals(counters):
             return await desk.accept(body, asking)
 
     @router.get("/messplus/requests/{given}", response_model=PublicHistory)
-    async def request(given: str, asking: Annotated[Caller, Depends(caller)]) -> BaseModel:
+    async def request(given: str, asking: Annotated[Caller, Depends(access.caller)]) -> BaseModel:
         """Show the decision for a request: estimates, costs, queue, probability and reason."""
         with refusals(counters):
             return public_history(await desk.look_up(given, asking))
 
-    @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
+    @router.get("/messplus/status", dependencies=[Depends(access.administrator_or_page)])
     async def status(
         window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
     ) -> Status:
@@ -104,7 +83,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         with refusals(counters):
             return await watch.read(window)
 
-    @router.get("/messplus/metrics", dependencies=[Depends(administrator)])
+    @router.get("/messplus/metrics", dependencies=[Depends(access.administrator)])
     async def metrics() -> PlainTextResponse:
         """Show the same figures for Prometheus, from memory if the database is away."""
         return PlainTextResponse(await watch.metrics(), media_type=CONTENT_TYPE_LATEST)
@@ -115,7 +94,7 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
         found = watch.readiness()
         return PlainTextResponse(found, 503 if found is Readiness.ABSENT else 200)
 
-    @router.get("/messplus/health", dependencies=[Depends(administrator)])
+    @router.get("/messplus/health", dependencies=[Depends(access.administrator)])
     async def health() -> dict[str, int]:
         """Show what failed or was left out since the start, counted by all workers."""
         return await watch.counters()

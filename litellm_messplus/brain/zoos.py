@@ -1,21 +1,20 @@
 """The routes by which administrators see and change how far a zoo has been switched on."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.brain.modes import LiveModes, ModeChanges, compare
+from litellm_messplus.brain.routes import Check, refusals
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.authentication import Caller, administrator
-from litellm_messplus.serving.deployments.deployment import befores
-from litellm_messplus.serving.http import refusals
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
 from litellm_messplus.store import zoo_modes
@@ -30,8 +29,6 @@ SHOWING_SECONDS = 10.0
 """Seconds that the reading of a zoo may take."""
 ADMINISTRATOR = "administrator"
 """The author of a change without a key's hash: by the master key, or a session of the page."""
-Check = Callable[[Request], Awaitable[Caller]]
-"""The access check of a route; it raises an HTTPException for a caller without access."""
 
 
 class Change(BaseModel):
@@ -135,7 +132,7 @@ class ZooDesk:
             if (value := getattr(wanted, name)) is not None
         }
         new = replace(now, **given, revision=wanted.revision)
-        problem = new.problem(befores(self.engines[zoo].zoo) if zoo in self.engines else ())
+        problem = new.problem(self.engines[zoo].zoo.befores if zoo in self.engines else ())
         if problem is not None:
             raise HTTPException(422, problem)
         await self._write(zoo, new, by.key_hash or ADMINISTRATOR, wanted.reason)
@@ -177,8 +174,8 @@ def _changes(rows: Sequence[ModeRow], happened_now: Mapping[str, Any] | None) ->
     ]
 
 
-def build_zoo_routes(desk: ZooDesk, counters: Counters) -> APIRouter:
-    """Build the routes; each requires LiteLLM's own authentication."""
+def build_zoo_routes(desk: ZooDesk, counters: Counters, administrator: Check) -> APIRouter:
+    """Build the routes; each is an administrator's."""
     router = APIRouter(tags=["messplus"])
 
     @router.get("/messplus/zoos", dependencies=[Depends(administrator)])

@@ -16,16 +16,16 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
-from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
-from litellm_messplus.serving.shared_counters import (
+from litellm_messplus.brain.shared_counters import (
     DISTRIBUTED,
     MEASURED,
     Readiness,
     below,
     counters_of,
 )
+from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
 from litellm_messplus.status.gauges import Series
 from litellm_messplus.status.report import unrouted_of
