@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.inspecting.logged import PublicHistory, public_history
@@ -37,8 +37,8 @@ from litellm_messplus.serving.feedback import Accepted, Feedback, FeedbackDesk
 from litellm_messplus.serving.modes import StaleRevisionError
 from litellm_messplus.serving.monitoring import StatusWatch
 from litellm_messplus.serving.shared_counters import Readiness
-from litellm_messplus.status.build import WINDOW
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.build import LAST
+from litellm_messplus.status.figures import SCHEMA, Plain
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 # Names chosen by an operator, encoded for a response header.
@@ -98,8 +98,8 @@ def build_routes(desk: FeedbackDesk, counters: Counters, watch: StatusWatch) -> 
 
     @router.get("/messplus/status", dependencies=[Depends(administrator_or_page)])
     async def status(
-        window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
-    ) -> Status:
+        window: Annotated[int, Query(ge=1, le=100_000)] = LAST,
+    ) -> Annotated[Plain, WithJsonSchema(SCHEMA)]:
         """Show where each promise stands, at what cost, and what needs attention."""
         with refusals(counters):
             return await watch.read(window)

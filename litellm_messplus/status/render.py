@@ -1,34 +1,33 @@
-"""The tables of the status, for people: one for each promise, then those of the zoos."""
+"""The status for people: a line for each promise and alert, and the tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from litellm_messplus.conversations.rule import KEPT
 from litellm_messplus.figures.interval import Standing
-from litellm_messplus.figures.shown import LEVEL, WINDOW, Cell, cells
-from litellm_messplus.figures.words import UNKNOWN, figure, percent, percent_around, percent_range
-from litellm_messplus.status.labels import SourceRate
-from litellm_messplus.status.report import (
-    Alert,
-    AlertKind,
-    AsBefore,
-    LevelStatus,
+from litellm_messplus.figures.templates import lines, written
+from litellm_messplus.figures.words import percent, percent_around
+from litellm_messplus.runtime.terminal import Rows, numbers, whole
+from litellm_messplus.runtime.vocabulary import Failure
+from litellm_messplus.status import newest
+from litellm_messplus.status.alerts import AlertKind, subject
+from litellm_messplus.status.calibration import ReadingPays
+from litellm_messplus.status.figures import (
+    JUDGE,
+    KEY,
+    LABEL_COSTS,
+    LEVEL,
+    WINDOW,
+    Figure,
+    Plain,
     Source,
-    Status,
-    WindowStatus,
+    rows,
 )
 from litellm_messplus.status.switches import switch_lines
-from litellm_messplus.status.tables import (
-    calibration_tables,
-    candidate_tables,
-    conversation_tables,
-    incident_tables,
-    judge_tables,
-    key_tables,
-    label_cost_tables,
-)
 
 # What an operator should do about a promise, in one phrase.
 
@@ -39,221 +38,256 @@ FEEDBACK = (AlertKind.NO_FEEDBACK, AlertKind.THIN_EVIDENCE)
 """The alerts that call for more verdicts."""
 
 
-def advice(level: LevelStatus, status: Status) -> str:
+def advice(level: Plain, status: Plain) -> str:
     """Name the most urgent step, from the alerts and the verdict."""
-    alerts = [each for each in status.alerts if _is_about(each, level)]
-    kinds = {each.kind for each in alerts}
+    kinds = {each["kind"] for each in status["alerts"] if _is_about(each, level)}
     if AlertKind.OUT_OF_REACH in kinds:
         return "to do: lower alpha, or add a model that satisfies more"
-    last = level.last.satisfaction
-    if kinds == {AlertKind.BELOW} and last.verdict is Standing.ON_TRACK:
-        return f"{NOTHING}: the last {last.requests} requests are on track"
+    last = level["last"]["satisfaction"]
+    if kinds == {AlertKind.BELOW} and last["verdict"] == Standing.ON_TRACK:
+        return f"{NOTHING}: the last {last['requests']} requests are on track"
     if kinds.difference(FEEDBACK):
         return "to do: see the alerts below"
-    if kinds or level.overall.satisfaction.verdict is Standing.TOO_EARLY:
+    if kinds or level["overall"]["satisfaction"]["verdict"] == Standing.TOO_EARLY:
         return _more_verdicts(level, status)
     return NOTHING
 
 
-def _is_about(alert: Alert, level: LevelStatus) -> bool:
+def _is_about(alert: Plain, level: Plain) -> bool:
     """Tell whether the alert is about this promise, its zoo, or all."""
-    return alert.zoo in (None, level.zoo) and alert.service_level in (None, level.service_level)
+    return all(alert[name] in (None, level[name]) for name in ("zoo", "service_level"))
 
 
-def _more_verdicts(level: LevelStatus, status: Status) -> str:
-    found = level.overall.satisfaction
-    if not found.requests:
+def _more_verdicts(level: Plain, status: Plain) -> str:
+    if not level["overall"]["satisfaction"]["requests"]:
         return NOTHING
-    if (level.last.satisfaction.judged_share or 0.0) >= MOST:
+    if (level["last"]["satisfaction"]["judged_share"] or 0.0) >= MOST:
         return f"{NOTHING}: verdicts come, wait for more"
-    if any(judge.zoo == level.zoo for judge in status.judges):
+    if any(judge["zoo"] == level["zoo"] for judge in status["judges"]):
         return "to do: send more feedback, or let the judge grade more"
     return "to do: send feedback, or switch a judge on"
-
-
-def render(status: Status) -> RenderableType:
-    """Render every table, to be printed by a rich console below the `summary`."""
-    return Group(
-        *(_level(level, status.window) for level in status.levels),
-        *judge_tables(status.judges),
-        *label_cost_tables(status.label_costs),
-        *key_tables(status.keys),
-        *incident_tables(status.incidents),
-        *candidate_tables(status.candidates),
-        *conversation_tables(status.conversations),
-        *(table for zoo in status.calibration for table in calibration_tables(zoo)),
-    )
-
-
-# The table of a promise: its figures, of the whole time and of the last window.
-
-STYLES = {
-    Standing.ON_TRACK: "green",
-    Standing.BELOW: "red",
-    Standing.TOO_EARLY: "yellow",
-    Standing.FAILING: "bold red",
-}
-
-Row = tuple[Text, str | Text, str | Text]
-"""The name of a figure, and its values over the whole time and over the last window."""
-
-
-def _both_windows(level: LevelStatus, within: str | tuple[str, ...]) -> Iterator[Row]:
-    """Yield the rows of both windows, of the figures at the paths ``within``."""
-    overall, last = (
-        cells(WINDOW, window, level.cost_unit, within) for window in (level.overall, level.last)
-    )
-    for one, other in zip(overall, last, strict=True):
-        is_saving = one.path == "savings.saved_share"
-        title = f"{one.title} against {level.baseline}" if is_saving else one.title
-        yield Text(title), _styled(one, level.overall, level), _styled(other, level.last, level)
-
-
-def _styled(cell: Cell, window: WindowStatus, level: LevelStatus) -> Text:
-    found = window.satisfaction
-    match cell.path:
-        case "satisfaction.verdict":
-            return Text(cell.text, style=STYLES[found.verdict])
-        case "satisfaction.evidence" if found.is_thin:
-            return Text(cell.text, style="yellow")
-        case "satisfaction.rate" if found.promised != level.alpha:
-            return Text(f"{cell.text}, promised {percent(found.promised)}")
-    return Text(cell.text)
-
-
-def _label_rows(level: LevelStatus) -> Iterator[Row]:
-    """Yield the requests with any label, then each source that has given one."""
-    yield from _both_windows(level, "labels.")
-    recent = {each.source: each for each in level.last.labels.sources}
-    for source in level.overall.labels.sources:
-        title = Text(f"{source.source} says")
-        yield title, _source(source), _source(recent.get(source.source))
-
-
-def _source(found: SourceRate | None) -> str:
-    if found is None:
-        return "nothing"
-    counting = "all count" if found.counting == found.labelled else f"{found.counting} count"
-    rate = percent_around(found.rate, found.low, found.high)
-    return f"{rate} of {found.labelled}, {counting}"
-
-
-FIRST = ("satisfaction.", "cost.", "exploration.", "savings.")
-"""The figures at the top of a promise's table."""
-
-
-def _level(level: LevelStatus, window: int) -> Table:
-    unit = "" if level.cost_unit else "; costs in the zoo's unit"
-    table = Table(title=Text(f"{level.zoo}, service level {level.service_level}{unit}"))
-    table.add_column(f"alpha {level.alpha:g}")
-    table.add_column("whole time", justify="right", overflow="fold")
-    table.add_column(f"last {window} requests", justify="right", overflow="fold")
-    for title, overall, last in _both_windows(level, FIRST):
-        table.add_row(title, overall, last)
-    for section in (_label_rows(level), _both_windows(level, "overhead.")):
-        table.add_section()
-        for name, overall, last in section:
-            table.add_row(name, overall, last)
-    table.add_section()
-    for label, value in _now(level):
-        table.add_row(label, "", Text(value))
-    return table
-
-
-def _now(level: LevelStatus) -> Iterator[tuple[str, str]]:
-    when = "now" if level.source is Source.ENGINE else "at the newest request"
-    for cell in cells(LEVEL, level, level.cost_unit):
-        yield f"{cell.title} {when}", cell.text
-    if not level.is_within_reach:
-        yield "within reach", "no candidate can hold alpha"
 
 
 # The status for a manager: one line for each promise.
 
 
-def summary(status: Status) -> Iterator[Text]:
-    """Write one line for each promise, over the whole time, and for each zoo that is not on."""
-    for level in status.levels:
-        parts = (*_figures(level), advice(level, status))
-        yield Text(f"{level.zoo}, {level.service_level}: {'; '.join(parts)}")
-    for level in status.levels:
-        if level.as_before is not None:
-            yield Text(_before(level, level.as_before))
-    yield from map(Text, switch_lines(status.switches))
-    for each in status.unrouted:
-        yield Text(f"{each.zoo}: {each.answers} requests by {each.call_type} were not routed")
+def summary(status: Plain) -> Iterator[str]:
+    """Write one line for each promise, over the whole time, for each zoo that is not on, and for
+    what was not routed."""
+    for level in status["levels"]:
+        yield from lines("status/promise.j2", **level, advice=advice(level, status), why=Failure)
+    for level in status["levels"]:
+        if level["as_before"] is not None:
+            yield from lines("status/as_before.j2", **level)
+    yield from switch_lines(status["switches"])
+    for each in status["unrouted"]:
+        yield written("{{ zoo }}: {{ answers }} requests by {{ call_type }} were not routed", each)
 
 
-def _before(level: LevelStatus, found: AsBefore) -> str:
-    """Write the requests that were served as before as one line."""
-    rate = "none judged"
-    if found.rate is not None:
-        around = percent_around(found.rate, found.low, found.high)
-        rate = f"{around} of {found.judged} judged satisfied"
-    cost = UNKNOWN
-    if found.cost_per_request is not None:
-        cost = figure(found.cost_per_request, level.cost_unit)
-    return (
-        f"{level.zoo}, {level.service_level}, served as before, the newest {found.requests} "
-        f"requests: {found.requests_per_hour:,.0f} an hour now, "
-        f"{percent(found.answered_share)} answered, {rate}, {cost} a request"
-    )
-
-
-def alert_lines(status: Status) -> Iterator[Text]:
+def alert_lines(status: Plain) -> Iterator[Text]:
     """Write one line for each alert."""
-    return map(_alert, status.alerts)
+    for each in status["alerts"]:
+        style = "yellow" if each["kind"] == AlertKind.THIN_EVIDENCE else "bold red"
+        yield Text(f"{subject(each)}: {each['message']}", style=style)
 
 
-def _alert(alert: Alert) -> Text:
-    style = "yellow" if alert.kind is AlertKind.THIN_EVIDENCE else "bold red"
-    return Text(f"{alert.subject}: {alert.message}", style=style)
+# The tables: one for each promise, then those of the zoos.
+
+STYLES: Mapping[str, str] = {
+    Standing.ON_TRACK: "green",
+    Standing.BELOW: "red",
+    Standing.TOO_EARLY: "yellow",
+    Standing.FAILING: "bold red",
+}
+PAYS: Mapping[str, str] = {
+    ReadingPays.YES: "green",
+    ReadingPays.NO: "yellow",
+    ReadingPays.TOO_EARLY: "yellow",
+}
+LABELS, OVERHEAD = "labels.", "overhead."
+"""The figures of the second and third section of a promise's table."""
 
 
-def _figures(level: LevelStatus) -> Iterator[str]:
-    found = level.overall.satisfaction
-    promised = f"promised {_promised(found.promised, level.alpha)}"
-    if not found.requests:
-        yield f"no requests yet, {promised}"
-        return
-    yield f"{_rate_in_words(level.overall)}, {promised}: {found.verdict}"
-    if level.overall.answers.failed:
-        share = percent(level.overall.answers.answered_share)
-        yield f"{share} answered, failed {level.overall.failures_in_words}"
-    yield _saved_in_words(level)
+def render(status: Plain) -> RenderableType:
+    """Render every table, to be printed by a rich console below the `summary`."""
+    return Group(*_tables(status))
 
 
-def _rate_in_words(window: WindowStatus) -> str:
-    found = window.satisfaction
-    if found.rate is None:
-        return f"satisfaction unknown: {window.denominators}"
-    interval = percent_range(found.low, found.high)
-    return f"{percent(found.rate)} ({interval}) satisfied of {window.denominators}"
+def _tables(status: Plain) -> Iterator[RenderableType]:
+    for level in status["levels"]:
+        yield _promise(level, status["window"])
+    for judge in status["judges"]:
+        yield _judge(judge)
+    costs = [each for each in status["label_costs"] if each["unseen"] or each["judging"]]
+    title = "what labels cost, whole time and today, in the zoo's unit"
+    yield from _table(title, {"zoo": "{{ zoo }}"}, _columns(LABEL_COSTS), costs)
+    key, level = "{{ (key_hash or 'none')[:12] }}", "{{ zoo }}, {{ service_level }}"
+    whose = {"key": key, "zoo, service level": level}
+    title = "keys with the most labels, last day"
+    yield from _table(title, whose, _columns(KEY), status["keys"])
+    caused = {
+        "requests": "{{ requests | figure }}",
+        "failed": "{{ failed | figure }}",
+        "late": "{{ late | figure }}",
+        "checks": "{{ checks | figure }}",
+        "of them unsatisfied": "{{ unsatisfied_checks | figure }}",
+        "held back": "{{ held | figure }}",
+    }
+    title = f"what keys caused, of the newest {newest.OF_ALL:,} requests"
+    yield from _table(title, {"key": key, "zoo": "{{ zoo }}"}, caused, status["incidents"])
+    changed = {
+        "model": "{{ candidate }}",
+        "when, UTC": "{{ at | moment }}",
+        "zoo": "{{ zoo }}",
+        "what": "{{ change }}",
+    }
+    title = "models that came, changed their price, or went"
+    yield from _table(title, changed, {}, status["candidates"])
+    lines_of = {
+        "begun": "{{ conversations | figure }}",
+        "turns": "{{ turns | figure }}",
+        "cost": "{{ cost | figure }}",
+        "held": "{{ (kept.values() | sum / requests) | percent }}"
+        "{% for name, count in kept.items() if count %}"
+        "{{ ' (' if loop.first else ', ' }}{{ count }} {{ name }}{{ ')' if loop.last }}"
+        "{% endfor %}",
+        "switches": "{{ switches | figure }}",
+        **{name: f"{{{{ holds.{name} | figure }}}}" for name in ("trouble", "lost", "unknown")},
+    }
+    held = [
+        each | {"kept": {name: each["holds"][name] for name in sorted(KEPT)}}
+        for each in status["conversations"]
+    ]
+    of = f"conversations, of the newest {newest.OF_EACH_LEVEL:,} requests"
+    title = f"{of}; costs in the zoo's unit"
+    yield from _table(title, {"zoo, service level": level}, lines_of, held)
+    for zoo in status["calibration"]:
+        yield _reliability(zoo)
+        yield _readings(zoo)
 
 
-def _promised(promised: float, alpha: float) -> str:
-    """Write the mean if alpha was changed, and the current alpha."""
-    now = figure(100.0 * alpha, "%")
-    return now if promised == alpha else f"{figure(100.0 * promised, '%')} on average and {now} now"
+def _columns(figures: Iterable[Figure[Any]]) -> dict[str, str]:
+    """Return the templates of the figures that have a column, by its title."""
+    return {each.row: each.template for each in figures if each.row}
 
 
-DEAR_LABELS = 0.25
-"""Share of what routing saves from which on labels are named as dear."""
+def _table(
+    title: str, names: Mapping[str, str], figures: Mapping[str, str], found: Sequence[Plain]
+) -> Iterator[Rows]:
+    """Yield a table with a row for each part, from the templates of its columns; none without
+    any."""
+    if found:
+        cells = (*names.values(), *figures.values())
+        each_row = [[written(cell, each) for cell in cells] for each in found]
+        yield Rows(title, (*whole(*names), *numbers(*figures)), each_row)
 
 
-def _saved_in_words(level: LevelStatus) -> str:
-    """Write what routing saved, what labels cost, and the rest, as one sentence."""
-    found, unit = level.overall.savings, level.cost_unit
-    if found is None or not found.cost_largest:
-        return "what was saved is unknown"
-    did = "saved" if found.routing_saved >= 0.0 else "cost"
-    more = "of" if found.routing_saved >= 0.0 else "more than"
-    share = percent(abs(found.routing_saved) / found.cost_largest)
-    amount = figure(abs(found.routing_saved), unit)
-    text = f"routing {did} {amount} ({share}) {more} always calling {level.baseline}"
-    if found.label_cost:
-        text += f"; finding labels cost {figure(found.label_cost, unit)}"
-        text += f"; net {figure(found.saved, unit)}"
-    if found.label_cost > DEAR_LABELS * max(found.routing_saved, 0.0):
-        text += " (for fewer labels, lower label_rate or buy_labels)"
-    return text
+def _promise(level: Plain, window: int) -> Table:
+    unit = "" if level["cost_unit"] else "; costs in the zoo's unit"
+    table = Table(title=Text(f"{level['zoo']}, service level {level['service_level']}{unit}"))
+    table.add_column(f"alpha {level['alpha']:g}")
+    table.add_column("whole time", justify="right", overflow="fold")
+    table.add_column(f"last {window} requests", justify="right", overflow="fold")
+    sections: dict[str, list[tuple[str | Text, ...]]] = {"": [], LABELS: [], OVERHEAD: []}
+    spans = [level["overall"], level["last"]]
+    both = zip(*(rows(WINDOW, each, unit=level["cost_unit"]) for each in spans), strict=True)
+    for (figure, overall), (_, last) in both:
+        title = figure.row
+        if figure.path == "savings.saved_share":
+            title += f" against {level['largest'] or 'the largest model'}"
+        texts = [
+            _styled(figure, text, span, level)
+            for text, span in zip((overall, last), spans, strict=True)
+        ]
+        place = next((name for name in (LABELS, OVERHEAD) if figure.path.startswith(name)), "")
+        sections[place].append((Text(title), *texts))
+    sections[LABELS] += _sources(*(span["labels"]["sources"] for span in spans))
+    for section in sections.values():
+        for row in section:
+            table.add_row(*row)
+        table.add_section()
+    when = "now" if level["source"] == Source.ENGINE else "at the newest request"
+    for each, text in rows(LEVEL, level, unit=level["cost_unit"]):
+        table.add_row(f"{each.row} {when}", "", Text(text))
+    if not level["is_within_reach"]:
+        table.add_row("within reach", "", Text("no candidate can hold alpha"))
+    return table
+
+
+def _styled(figure: Figure[Any], text: str, window: Plain, level: Plain) -> Text:
+    found = window["satisfaction"]
+    match figure.path:
+        case "satisfaction.verdict":
+            return Text(text, style=STYLES[found["verdict"]])
+        case "satisfaction.evidence" if found["is_thin"]:
+            return Text(text, style="yellow")
+        case "satisfaction.rate" if found["promised"] != level["alpha"]:
+            return Text(f"{text}, promised {percent(found['promised'])}")
+    return Text(text)
+
+
+def _sources(overall: Sequence[Plain], last: Sequence[Plain]) -> Iterator[tuple[Text, str, str]]:
+    """Yield a row for each source of labels that has given one."""
+    recent = {each["source"]: each for each in last}
+    for each in overall:
+        yield Text(f"{each['source']} says"), _said(each), _said(recent.get(each["source"]))
+
+
+def _said(source: Plain | None) -> str:
+    if source is None:
+        return "nothing"
+    count = "{{ 'all' if counting == labelled else counting }} count"
+    return written("{{ around(rate, low, high) }} of {{ labelled }}, " + count, source)
+
+
+def _judge(judge: Plain) -> Table:
+    table = Table(title=Text(f"{judge['zoo']}, judge {judge['judge']}"), show_header=False)
+    alone = ("kappa", "both_satisfied") if judge["kappa"] is None else ()
+    shown = [
+        each for each in JUDGE if each.path not in alone
+    ]  # without calls that users judged too
+    for each, text in rows(shown, judge):
+        style = "yellow" if each.path == "note" and judge["counts"] is False else ""
+        table.add_row(each.row, Text(text, style=style))
+    return table
+
+
+# The calibration: predictions against verdicts, and whether reading pays.
+
+
+def _reliability(calibration: Plain) -> Rows:
+    """Lay out a row per bin; if calibrated, the satisfied share is the predicted one."""
+    figures = numbers("predicted", "satisfied, interval", "judged calls")
+    title = f"{calibration['zoo']}, predictions against verdicts"
+    table = Rows(title, (*whole("candidate"), *figures))
+    for candidate in calibration["candidates"]:
+        for found in candidate["bins"]:
+            table.add(
+                candidate["candidate"],
+                percent(found["predicted"]),
+                percent_around(*(found[f"satisfied{of}"] for of in ("", "_low", "_high"))),
+                written("{{ calls | figure }}", found),
+            )
+        table.end_section()
+    return table
+
+
+def _readings(calibration: Plain) -> Rows:
+    figures = numbers("predicted", "running mean", "gain, interval", "pays")
+    title = f"{calibration['zoo']}, does reading the prompt pay? (log-loss in nats)"
+    table = Rows(title, (*whole("candidate"), *figures))
+    for candidate in calibration["candidates"]:
+        table.add(candidate["candidate"], *_reading(candidate["reading"]))
+    table.end_section()
+    table.add("all", *_reading(calibration["reading"]))
+    return table
+
+
+def _reading(found: Plain) -> Iterator[str | Text]:
+    yield written("{{ log_loss | figure }}", found)
+    yield written("{{ log_loss_mean | figure }}", found)
+    gain = "{{ '%+.4f' % gain }}"
+    if found["gain_low"] is not None:
+        gain += " ({{ '%+.4f' % gain_low }} to {{ '%+.4f' % gain_high }})"
+    yield written(gain, found)
+    yield Text(found["reading_pays"], style=PAYS[found["reading_pays"]])
