@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, UndefinedError
+from markupsafe import Markup
 
 from litellm_messplus.figures import words
 
@@ -24,10 +25,10 @@ class Absent(StrictUndefined):
 
 
 def in_line(value: Any) -> Any:
-    """Keep a text on one line, as it may be a client's."""
-    if not isinstance(value, str):
+    """Keep a text in its line and its cell, as it may be a client's, unless it is known as safe."""
+    if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return "".join(each if each.isprintable() else " " for each in value)
+    return "".join(each if each.isprintable() else " " for each in value).replace("¦", "|")
 
 
 ENVIRONMENT = Environment(
@@ -40,7 +41,9 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.filters |= {
     "figure": words.figure,
     "percent": words.percent,
+    "count": "{:,.0f}".format,
     "ms": lambda seconds: words.figure(1000.0 * seconds, "ms"),
+    "minute": "{:%Y-%m-%d %H:%M}".format,
     "moment": lambda at: words.moment(datetime.fromisoformat(at) if isinstance(at, str) else at),
 }
 ENVIRONMENT.globals |= {
@@ -61,7 +64,20 @@ def written(text: str, found: Mapping[str, Any], **more: Any) -> str:
     return template(text).render(found, **more)
 
 
+def filled(name: str, **found: Any) -> str:
+    """Fill a template of the package, by its path."""
+    return ENVIRONMENT.get_template(name).render(found)
+
+
+AS_WRITTEN = ("|", "- ", "```")
+"""Beginnings of what is not running text in a page of Markdown."""
+
+
 def lines(name: str, **found: Any) -> list[str]:
-    """Fill a template of the package, by its path: each paragraph that is not empty is a line."""
-    paragraphs = ENVIRONMENT.get_template(name).render(found).split("\n\n")
-    return [line for each in paragraphs if (line := " ".join(each.split()))]
+    """Fill a template of the package: each paragraph that is not empty is a line, but for tables,
+    lists and code."""
+    paragraphs = (each.strip() for each in filled(name, **found).split("\n\n"))
+    written = (
+        each if each.startswith(AS_WRITTEN) else " ".join(each.split()) for each in paragraphs
+    )
+    return [each for each in written if each]

@@ -1,6 +1,6 @@
 """The status for people: a line for each promise and alert, and the tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -9,13 +9,12 @@ from rich.text import Text
 
 from litellm_messplus.conversations.rule import KEPT
 from litellm_messplus.figures.interval import Standing
+from litellm_messplus.figures.tables import tables
 from litellm_messplus.figures.templates import lines, written
-from litellm_messplus.figures.words import percent, percent_around
-from litellm_messplus.runtime.terminal import Rows, numbers, whole
+from litellm_messplus.figures.words import percent
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status import newest
 from litellm_messplus.status.alerts import AlertKind, subject
-from litellm_messplus.status.calibration import ReadingPays
 from litellm_messplus.status.figures import (
     JUDGE,
     KEY,
@@ -99,87 +98,27 @@ STYLES: Mapping[str, str] = {
     Standing.TOO_EARLY: "yellow",
     Standing.FAILING: "bold red",
 }
-PAYS: Mapping[str, str] = {
-    ReadingPays.YES: "green",
-    ReadingPays.NO: "yellow",
-    ReadingPays.TOO_EARLY: "yellow",
-}
 LABELS, OVERHEAD = "labels.", "overhead."
 """The figures of the second and third section of a promise's table."""
 
 
 def render(status: Plain) -> RenderableType:
     """Render every table, to be printed by a rich console below the `summary`."""
-    return Group(*_tables(status))
-
-
-def _tables(status: Plain) -> Iterator[RenderableType]:
-    for level in status["levels"]:
-        yield _promise(level, status["window"])
-    for judge in status["judges"]:
-        yield _judge(judge)
-    costs = [each for each in status["label_costs"] if each["unseen"] or each["judging"]]
-    title = "what labels cost, whole time and today, in the zoo's unit"
-    yield from _table(title, {"zoo": "{{ zoo }}"}, _columns(LABEL_COSTS), costs)
-    key, level = "{{ (key_hash or 'none')[:12] }}", "{{ zoo }}, {{ service_level }}"
-    whose = {"key": key, "zoo, service level": level}
-    title = "keys with the most labels, last day"
-    yield from _table(title, whose, _columns(KEY), status["keys"])
-    caused = {
-        "requests": "{{ requests | figure }}",
-        "failed": "{{ failed | figure }}",
-        "late": "{{ late | figure }}",
-        "checks": "{{ checks | figure }}",
-        "of them unsatisfied": "{{ unsatisfied_checks | figure }}",
-        "held back": "{{ held | figure }}",
-    }
-    title = f"what keys caused, of the newest {newest.OF_ALL:,} requests"
-    yield from _table(title, {"key": key, "zoo": "{{ zoo }}"}, caused, status["incidents"])
-    changed = {
-        "model": "{{ candidate }}",
-        "when, UTC": "{{ at | moment }}",
-        "zoo": "{{ zoo }}",
-        "what": "{{ change }}",
-    }
-    title = "models that came, changed their price, or went"
-    yield from _table(title, changed, {}, status["candidates"])
-    lines_of = {
-        "begun": "{{ conversations | figure }}",
-        "turns": "{{ turns | figure }}",
-        "cost": "{{ cost | figure }}",
-        "held": "{{ (kept.values() | sum / requests) | percent }}"
-        "{% for name, count in kept.items() if count %}"
-        "{{ ' (' if loop.first else ', ' }}{{ count }} {{ name }}{{ ')' if loop.last }}"
-        "{% endfor %}",
-        "switches": "{{ switches | figure }}",
-        **{name: f"{{{{ holds.{name} | figure }}}}" for name in ("trouble", "lost", "unknown")},
-    }
-    held = [
-        each | {"kept": {name: each["holds"][name] for name in sorted(KEPT)}}
-        for each in status["conversations"]
-    ]
-    of = f"conversations, of the newest {newest.OF_EACH_LEVEL:,} requests"
-    title = f"{of}; costs in the zoo's unit"
-    yield from _table(title, {"zoo, service level": level}, lines_of, held)
-    for zoo in status["calibration"]:
-        yield _reliability(zoo)
-        yield _readings(zoo)
-
-
-def _columns(figures: Iterable[Figure[Any]]) -> dict[str, str]:
-    """Return the templates of the figures that have a column, by its title."""
-    return {each.row: each.template for each in figures if each.row}
-
-
-def _table(
-    title: str, names: Mapping[str, str], figures: Mapping[str, str], found: Sequence[Plain]
-) -> Iterator[Rows]:
-    """Yield a table with a row for each part, from the templates of its columns; none without
-    any."""
-    if found:
-        cells = (*names.values(), *figures.values())
-        each_row = [[written(cell, each) for cell in cells] for each in found]
-        yield Rows(title, (*whole(*names), *numbers(*figures)), each_row)
+    return Group(
+        *(_promise(level, status["window"]) for level in status["levels"]),
+        *map(_judge, status["judges"]),
+        *tables(
+            "status/tables.j2",
+            **status,
+            status=status,
+            label_costs_figures=[each for each in LABEL_COSTS if each.row],
+            key_figures=[each for each in KEY if each.row],
+            text=written,
+            of_all=newest.OF_ALL,
+            of_each_level=newest.OF_EACH_LEVEL,
+            kept=sorted(KEPT),
+        ),
+    )
 
 
 def _promise(level: Plain, window: int) -> Table:
@@ -250,44 +189,3 @@ def _judge(judge: Plain) -> Table:
         style = "yellow" if each.path == "note" and judge["counts"] is False else ""
         table.add_row(each.row, Text(text, style=style))
     return table
-
-
-# The calibration: predictions against verdicts, and whether reading pays.
-
-
-def _reliability(calibration: Plain) -> Rows:
-    """Lay out a row per bin; if calibrated, the satisfied share is the predicted one."""
-    figures = numbers("predicted", "satisfied, interval", "judged calls")
-    title = f"{calibration['zoo']}, predictions against verdicts"
-    table = Rows(title, (*whole("candidate"), *figures))
-    for candidate in calibration["candidates"]:
-        for found in candidate["bins"]:
-            table.add(
-                candidate["candidate"],
-                percent(found["predicted"]),
-                percent_around(*(found[f"satisfied{of}"] for of in ("", "_low", "_high"))),
-                written("{{ calls | figure }}", found),
-            )
-        table.end_section()
-    return table
-
-
-def _readings(calibration: Plain) -> Rows:
-    figures = numbers("predicted", "running mean", "gain, interval", "pays")
-    title = f"{calibration['zoo']}, does reading the prompt pay? (log-loss in nats)"
-    table = Rows(title, (*whole("candidate"), *figures))
-    for candidate in calibration["candidates"]:
-        table.add(candidate["candidate"], *_reading(candidate["reading"]))
-    table.end_section()
-    table.add("all", *_reading(calibration["reading"]))
-    return table
-
-
-def _reading(found: Plain) -> Iterator[str | Text]:
-    yield written("{{ log_loss | figure }}", found)
-    yield written("{{ log_loss_mean | figure }}", found)
-    gain = "{{ '%+.4f' % gain }}"
-    if found["gain_low"] is not None:
-        gain += " ({{ '%+.4f' % gain_low }} to {{ '%+.4f' % gain_high }})"
-    yield written(gain, found)
-    yield Text(found["reading_pays"], style=PAYS[found["reading_pays"]])
