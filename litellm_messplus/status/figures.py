@@ -37,7 +37,7 @@ class Figure(NamedTuple, Generic[T]):
     """How it follows from what was read; without, it is the attribute of its name."""
     gauge: str = ""
     row: str = ""
-    """The title of its row, or column, in the terminal; without, it has none."""
+    """The title of its row, or column, in the terminal: a template; without, it has none."""
     text: str = "figure"
     """How it is written there: a filter of the value, or a template over the part."""
     help: str = ""
@@ -71,15 +71,16 @@ def value_at(found: Any, path: str) -> Any:
 
 
 def rows(
-    figures: Iterable[Figure[Any]], found: Plain, within: str = "", unit: str | None = None
-) -> Iterator[tuple[Figure[Any], str]]:
-    """Yield the figures of a part that have a row, those of the paths ``within``, and their
-    texts."""
+    figures: Iterable[Figure[Any]], found: Plain, within: str | tuple[str, ...] = "", **more: Any
+) -> Iterator[tuple[str, str]]:
+    """Yield title and text of the figures of a part that have a row, those of the paths
+    ``within``; their templates know ``more``."""
     for each in figures:
         if each.row and each.path.startswith(within):
             above = each.path.rpartition(".")[0]
             is_known = not above or value_at(found, above) is not None
-            yield each, written(each.template, found, unit=unit) if is_known else UNKNOWN
+            text = written(each.template, found, **more) if is_known else UNKNOWN
+            yield written(each.row, found, **more), text
 
 
 # What is known of a promise.
@@ -142,7 +143,7 @@ LEVEL: tuple[Figure[Level], ...] = (
     Figure("queue", "Requests owed; under `adaptive`, below zero is credit.",
            lambda v: v.now.queue, "queue", "queue", "figure('requests')"),
     Figure("price", "What one more satisfied request may cost.",
-           lambda v: v.now.price, "price", "price", "figure(unit)"),
+           lambda v: v.now.price, "price", "price", "figure(level.cost_unit)"),
     Figure("is_within_reach", "Whether a candidate can hold alpha: by the engine, else by most of "
            "the newest 20 decisions.", lambda v: v.now.is_within_reach, "within_reach",
            help="1 where a candidate can hold alpha, else 0."),
@@ -237,7 +238,9 @@ WINDOW: tuple[Figure[Window], ...] = (
            "1 for the current verdict, which the label `verdict` names."),
     Figure("satisfaction.rate", "The weighted mean of the verdicts on the served calls.", None,
            "satisfaction", "satisfied, interval",
-           "{{ around(satisfaction.rate, satisfaction.low, satisfaction.high) }}"),
+           "{{ around(satisfaction.rate, satisfaction.low, satisfaction.high) }}"
+           "{% if satisfaction.promised != level.alpha %}"
+           ", promised {{ satisfaction.promised | percent }}{% endif %}"),
     Figure("satisfaction.low", "Its 95 % Wilson interval, of `effective` verdicts.",
            gauge="satisfaction_low"),
     Figure("satisfaction.high", gauge="satisfaction_high"),
@@ -262,7 +265,7 @@ WINDOW: tuple[Figure[Window], ...] = (
            lambda w: w.cost if w.priced or w.cost > 0.0 else None, "cost"),
     Figure("cost.per_request", "The mean over requests whose served call has a known cost.",
            lambda w: w.cost_per_request, "cost_per_request", "cost per request",
-           "{{ cost.per_request | figure(unit) }}{% if cost.calls_without_cost %}"
+           "{{ cost.per_request | figure(level.cost_unit) }}{% if cost.calls_without_cost %}"
            " ({{ cost.calls_without_cost }} calls of unknown cost){% endif %}"),
     Figure("cost.calls_without_cost", "Successful calls of unknown cost, in no cost above.",
            lambda w: w.unstated),
@@ -284,7 +287,8 @@ WINDOW: tuple[Figure[Window], ...] = (
     Figure("savings.routing_saved", "What serving saved, before labels are subtracted."),
     Figure("savings.label_cost", "What labels cost: calls that no user saw, and judging."),
     Figure("savings.saved", "What was saved, and its share of what the largest would have cost."),
-    Figure("savings.saved_share", "", None, "saved_share_largest", "saved", "percent"),
+    Figure("savings.saved_share", "", None, "saved_share_largest",
+           "saved against {{ level.largest or 'the largest model' }}", "percent"),
     Figure("overhead", "[Time before the call](#the-overhead), next to that of the call.",
            lambda w: {} if w.timed else None),
     Figure("overhead.requests", "Requests included, and those whose features came too late.",

@@ -1,7 +1,6 @@
 """The status for people: a line for each promise and alert, and the tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,7 +10,6 @@ from litellm_messplus.conversations.rule import KEPT
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.tables import tables
 from litellm_messplus.figures.templates import lines, written
-from litellm_messplus.figures.words import percent
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status import newest
 from litellm_messplus.status.alerts import AlertKind, subject
@@ -21,7 +19,6 @@ from litellm_messplus.status.figures import (
     LABEL_COSTS,
     LEVEL,
     WINDOW,
-    Figure,
     Plain,
     Source,
     rows,
@@ -92,14 +89,17 @@ def alert_lines(status: Plain) -> Iterator[Text]:
 
 # The tables: one for each promise, then those of the zoos.
 
-STYLES: Mapping[str, str] = {
-    Standing.ON_TRACK: "green",
-    Standing.BELOW: "red",
-    Standing.TOO_EARLY: "yellow",
-    Standing.FAILING: "bold red",
+STYLES = {
+    Standing.ON_TRACK.value: "green",
+    Standing.BELOW.value: "red",
+    Standing.TOO_EARLY.value: "yellow",
+    Standing.FAILING.value: "bold red",
+    "not enough evidence": "yellow",
+    "does not count": "yellow",
 }
-LABELS, OVERHEAD = "labels.", "overhead."
-"""The figures of the second and third section of a promise's table."""
+"""Styles of texts, by how these begin."""
+SECTIONS = (("satisfaction.", "cost.", "exploration.", "savings."), ("labels.",), ("overhead.",))
+"""The figures of a promise's table."""
 
 
 def render(status: Plain) -> RenderableType:
@@ -127,49 +127,22 @@ def _promise(level: Plain, window: int) -> Table:
     table.add_column(f"alpha {level['alpha']:g}")
     table.add_column("whole time", justify="right", overflow="fold")
     table.add_column(f"last {window} requests", justify="right", overflow="fold")
-    sections: dict[str, list[tuple[str | Text, ...]]] = {"": [], LABELS: [], OVERHEAD: []}
-    spans = [level["overall"], level["last"]]
-    both = zip(*(rows(WINDOW, each, unit=level["cost_unit"]) for each in spans), strict=True)
-    for (figure, overall), (_, last) in both:
-        title = figure.row
-        if figure.path == "savings.saved_share":
-            title += f" against {level['largest'] or 'the largest model'}"
-        texts = [
-            _styled(figure, text, span, level)
-            for text, span in zip((overall, last), spans, strict=True)
-        ]
-        place = next((name for name in (LABELS, OVERHEAD) if figure.path.startswith(name)), "")
-        sections[place].append((Text(title), *texts))
-    sections[LABELS] += _sources(*(span["labels"]["sources"] for span in spans))
-    for section in sections.values():
-        for row in section:
-            table.add_row(*row)
+    spans = (level["overall"], level["last"])
+    for within in SECTIONS:
+        for both in zip(*(rows(WINDOW, each, within, level=level) for each in spans), strict=True):
+            table.add_row(Text(both[0][0]), *(_styled(text) for _, text in both))
+        if within == ("labels.",):
+            recent = {each["source"]: each for each in level["last"]["labels"]["sources"]}
+            for each in level["overall"]["labels"]["sources"]:
+                texts = _said(each), _said(recent.get(each["source"]))
+                table.add_row(Text(f"{each['source']} says"), *texts)
         table.add_section()
     when = "now" if level["source"] == Source.ENGINE else "at the newest request"
-    for each, text in rows(LEVEL, level, unit=level["cost_unit"]):
-        table.add_row(f"{each.row} {when}", "", Text(text))
+    for title, text in rows(LEVEL, level, level=level):
+        table.add_row(f"{title} {when}", "", Text(text))
     if not level["is_within_reach"]:
         table.add_row("within reach", "", Text("no candidate can hold alpha"))
     return table
-
-
-def _styled(figure: Figure[Any], text: str, window: Plain, level: Plain) -> Text:
-    found = window["satisfaction"]
-    match figure.path:
-        case "satisfaction.verdict":
-            return Text(text, style=STYLES[found["verdict"]])
-        case "satisfaction.evidence" if found["is_thin"]:
-            return Text(text, style="yellow")
-        case "satisfaction.rate" if found["promised"] != level["alpha"]:
-            return Text(f"{text}, promised {percent(found['promised'])}")
-    return Text(text)
-
-
-def _sources(overall: Sequence[Plain], last: Sequence[Plain]) -> Iterator[tuple[Text, str, str]]:
-    """Yield a row for each source of labels that has given one."""
-    recent = {each["source"]: each for each in last}
-    for each in overall:
-        yield Text(f"{each['source']} says"), _said(each), _said(recent.get(each["source"]))
 
 
 def _said(source: Plain | None) -> str:
@@ -181,11 +154,12 @@ def _said(source: Plain | None) -> str:
 
 def _judge(judge: Plain) -> Table:
     table = Table(title=Text(f"{judge['zoo']}, judge {judge['judge']}"), show_header=False)
-    alone = ("kappa", "both_satisfied") if judge["kappa"] is None else ()
-    shown = [
-        each for each in JUDGE if each.path not in alone
-    ]  # without calls that users judged too
-    for each, text in rows(shown, judge):
-        style = "yellow" if each.path == "note" and judge["counts"] is False else ""
-        table.add_row(each.row, Text(text, style=style))
+    both_judged = ("kappa", "both_satisfied")
+    shown = [x for x in JUDGE if judge["kappa"] is not None or x.path not in both_judged]
+    for title, text in rows(shown, judge):
+        table.add_row(title, _styled(text))
     return table
+
+
+def _styled(text: str) -> Text:
+    return Text(text, next((STYLES[each] for each in STYLES if text.startswith(each)), ""))

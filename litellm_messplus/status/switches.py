@@ -74,8 +74,8 @@ def switch_lines(switches: Iterable[Plain]) -> Iterator[str]:
     the outcome."""
     for each in switches:
         if each["mode"] != Mode.ON:
-            words = [mode_in_words(each["mode"], each["share"], each["before"]), *forecasts(each)]
-            yield f"{each['zoo']}: {'; '.join(words)}"
+            mode = mode_in_words(each["mode"], each["share"], each["before"])
+            yield f"{each['zoo']}: {'; '.join([mode, *forecasts(each)])}"
         switched = each["switched"]
         if switched is not None and switched["forecast"] is not None:
             came = switched["happened"]
