@@ -14,7 +14,6 @@ from litellm_messplus.runtime.vocabulary import SERVING
 from litellm_messplus.status.figures import LiveLevels, Plain
 from litellm_messplus.status.labels import Grading, JudgeKey
 from litellm_messplus.status.reading import MINUTES, Endpoint, Recent
-from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.model_changes import ModelChange
 from litellm_messplus.store.zoo_modes import ModeRow
 
@@ -182,13 +181,14 @@ def judge_alerts(found: Mapping[JudgeKey, Grading], judges: Sequence[Plain]) -> 
     ]
 
 
-def key_alerts(keys: Sequence[KeyStatus]) -> list[Plain]:
+def key_alerts(keys: Sequence[Plain]) -> list[Plain]:
     """Report, for each service level, the hashes of the keys with labels held in the last day."""
     held: dict[tuple[str, str], list[str]] = {}
     for key in keys:
-        if key.held:
-            text = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} labels)"
-            held.setdefault((key.zoo, key.service_level), []).append(text)
+        if key["held"]:
+            whose = key["key_hash"] or "without a key"
+            text = f"{whose} ({key['held']} of {key['verdicts']} labels)"
+            held.setdefault((key["zoo"], key["service_level"]), []).append(text)
     return [
         alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(texts)}", zoo, level)
         for (zoo, level), texts in held.items()

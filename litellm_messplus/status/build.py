@@ -167,65 +167,57 @@ def build_status(
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
 ) -> Plain:
-    """Build the status from the rows, with its alerts."""
+    """Build the status from the rows, with its alerts: of the promises that are known, and of their
+    zoos."""
     logged = {
         (zoo, promise_of(level)) for zoo, level in rows.newest.keys() | rows.overall.totals.keys()
     }
     known = logged if live is None else set(live)
-    zoos = {zoo for zoo, _ in known}
     recent: defaultdict[str, Recent] = defaultdict(Recent)
     for (zoo, _), ended in rows.recent.items():
-        if zoo in zoos:
-            recent[zoo] += ended
-    found = (_level(key, rows, (live or {}).get(key), recent[key[0]]) for key in sorted(known))
-    levels = [level for level in found if level is not None]
+        recent[zoo] += ended
+    levels = (_level(key, rows, (live or {}).get(key), recent[key[0]]) for key in sorted(known))
     least = {zoo: each.least_agreement for (zoo, _), each in (live or {}).items()}
-    judges = [
-        part(JUDGE, found, zoo=zoo, judge=judge, note=note(found, least.get(zoo)))
-        for (zoo, judge), found in sorted(rows.judging.items())
-        if zoo in zoos
-    ]
-    keys = [each for each in rows.keys if (each.zoo, each.service_level) in known]
     changed = rows.model_changes
     if live is not None:  # as the engines see them
         by_zoo = {zoo: level.changes for (zoo, _), level in sorted(live.items())}
         changed = [each for changes in by_zoo.values() for each in changes]
-    alerts = [
+    found: Plain = {
+        "levels": [level for level in levels if level is not None],
+        "alerts": [],
+        "calibration": rows.calibration,
+        "judges": [
+            part(JUDGE, each, zoo=zoo, judge=judge, note=note(each, least.get(zoo)))
+            for (zoo, judge), each in sorted(rows.judging.items())
+        ],
+        "keys": [part(KEY, each) for each in rows.keys],
+        "label_costs": [
+            part(LABEL_COSTS, each, zoo=zoo) for zoo, each in sorted(rows.label_costs.items())
+        ],
+        "candidates": rows.changes,
+        "switches": [],
+        "conversations": rows.conversations,
+        "incidents": rows.incidents,
+        "model_changes": changed,
+        "unrouted": [],
+    }
+    found["alerts"] = [
         *unfollowed_alerts(recent),
         *failing_alerts(recent),
-        *endpoint_alerts(each for each in rows.failing if each[0] in zoos),
+        *endpoint_alerts(rows.failing),
         *failure_alerts(counters or {}),
-        *judge_alerts(rows.judging, judges),
-        *key_alerts(keys),
+        *judge_alerts(rows.judging, found["judges"]),
+        *key_alerts(found["keys"]),
         *candidate_alerts(live or {}),
         *change_alerts(changed),
-        *mode_alerts({zoo: row for zoo, row in rows.modes.items() if zoo in zoos}),
-        *(a for level in levels for a in level_alerts(level)),
+        *mode_alerts(rows.modes),
+        *(alert for level in found["levels"] for alert in level_alerts(level)),
     ]
-    plain: Plain = to_jsonable_python(
-        {
-            "window": window,
-            "levels": levels,
-            "alerts": alerts,
-            "calibration": [each for each in rows.calibration if each.zoo in zoos],
-            "judges": judges,
-            "keys": [part(KEY, each) for each in keys],
-            "label_costs": [
-                part(LABEL_COSTS, costs, zoo=zoo)
-                for zoo, costs in sorted(rows.label_costs.items())
-                if zoo in zoos
-            ],
-            "candidates": [each for each in rows.changes if each.zoo in zoos],
-            "switches": (),
-            "conversations": [
-                each for each in rows.conversations if (each.zoo, each.service_level) in known
-            ],
-            "incidents": [each for each in rows.incidents if each.zoo in zoos],
-            "model_changes": changed,
-            "unrouted": (),
-        }
-    )
-    return plain
+    own = known | {(zoo, None) for zoo, _ in known} | {(None, None)}
+    return {"window": window} | {
+        name: [each for each in parts if (each["zoo"], each.get("service_level")) in own]
+        for name, parts in to_jsonable_python(found).items()
+    }
 
 
 def _level(key: Key, rows: Rows, live: LiveLevel | None, recent: Recent) -> Plain | None:
