@@ -8,19 +8,19 @@ up to date.
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from benchmarks import settings_tables, sql_tables, support_table
-from litellm_messplus.figures.shown import (
-    ALERT,
+from litellm_messplus.status.figures import (
     JUDGE,
     KEY,
     LABEL_COSTS,
     LEVEL,
     SOURCE,
     WINDOW,
-    Shown,
+    Figure,
 )
-from litellm_messplus.status.gauges import MEANINGS
+from litellm_messplus.status.gauges import ALERT, MEANINGS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "status.md"
@@ -33,7 +33,7 @@ SECTIONS = {
 
 def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield each table: its heading, its first column, its rows."""
-    every = (*LEVEL, *WINDOW)
+    every: tuple[Figure[Any], ...] = (*LEVEL, *WINDOW)
     yield "What each figure means", "Figure", _figures(_without(every))
     for prefix, heading in SECTIONS.items():
         below = [each for each in every if each.path.startswith(prefix)]
@@ -60,11 +60,11 @@ def printed(page: str) -> str:
     return page
 
 
-def _without(figures: Iterable[Shown]) -> list[Shown]:
+def _without(figures: Iterable[Figure[Any]]) -> list[Figure[Any]]:
     return [each for each in figures if not each.path.startswith(tuple(SECTIONS))]
 
 
-def _figures(group: Iterable[Shown]) -> list[tuple[str, str]]:
+def _figures(group: Iterable[Figure[Any]]) -> list[tuple[str, str]]:
     """Join figures of one meaning into one row: those of the same part by their last name."""
     rows: list[tuple[str, str]] = []
     part = ""
@@ -79,7 +79,7 @@ def _figures(group: Iterable[Shown]) -> list[tuple[str, str]]:
     return rows
 
 
-def _gauges(group: Iterable[Shown]) -> list[tuple[str, str]]:
+def _gauges(group: Iterable[Figure[Any]]) -> list[tuple[str, str]]:
     names = [f"messplus_{each.gauge}" for each in group if each.gauge]
     return [(f"`{name}`", MEANINGS[name]) for name in names]
 

@@ -20,7 +20,7 @@ import httpx
 
 from benchmarks.scale import _make_haste
 from benchmarks.scaled_log import LEVELS, MODELS, make_log
-from litellm_messplus.status.report import LiveLevel
+from litellm_messplus.status.figures import LiveLevel
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.serving import KEY, ServedPage
 

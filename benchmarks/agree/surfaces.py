@@ -112,14 +112,10 @@ GAUGES = {
 NUMBER = r"(-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)"
 CARD = {
     "satisfied, interval": ("satisfied %", "low %", "high %"),
-    "requests": ("requests",),
-    "answered": ("answered",),
-    "failed": ("failed",),
-    "judged": ("judged",),
+    "judged": ("judged", "answered", "requests"),
     "cost per request": ("cost per request",),
     "explored": ("explored share %", "explored cost share %"),
     "saved": ("saved share %",),
-    "joules of predicting": ("joules of predicting",),
 }
 """Rows of the terminal's table, and the numbers in their cells; with `%` a share in percent."""
 

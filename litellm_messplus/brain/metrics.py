@@ -26,9 +26,9 @@ from litellm_messplus.brain.shared_counters import (
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
+from litellm_messplus.status.alerts import unrouted_of
 from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
 from litellm_messplus.status.gauges import Series
-from litellm_messplus.status.report import unrouted_of
 
 REMEMBERED = 4096
 """Number of newest requests whose zoo is kept for the end of their calls: as many as are open."""
@@ -202,7 +202,9 @@ def _counted(counts: Mapping[str, float]) -> dict[Series, float]:
         for name, count in counters_of(counts).items()
     }
     unrouted = {
-        Series.of("messplus_unrouted", zoo=each.zoo, call_type=each.call_type): float(each.answers)
+        Series.of("messplus_unrouted", zoo=each["zoo"], call_type=each["call_type"]): float(
+            each["answers"]
+        )
         for each in unrouted_of(counts)
     }
     encoder = {

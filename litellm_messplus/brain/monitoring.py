@@ -4,7 +4,7 @@ metrics."""
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -21,10 +21,10 @@ from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.settings.serving import RetentionSettings
-from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures
-from litellm_messplus.status.build import WINDOW, read_status
+from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures, unrouted_of
+from litellm_messplus.status.build import LAST, read_status
+from litellm_messplus.status.figures import LiveLevel, LiveLevels, Plain
 from litellm_messplus.status.gauges import Series, gauges, live_gauges
-from litellm_messplus.status.report import LiveLevel, LiveLevels, Status, unrouted_of
 from litellm_messplus.store import pruning
 from litellm_messplus.store.model_changes import changes_of
 from litellm_messplus.store.reading import ReadingTakesTooLongError
@@ -141,29 +141,29 @@ class StatusWatch:
 
     async def look(self) -> None:
         """Log new alerts, and those that are over. Raises SQLAlchemyError."""
-        self._alerts.update((await self.figures()).alerts)
+        self._alerts.update((await self.figures())["alerts"])
 
     async def close(self) -> None:
         """Cancel the running readings."""
         await self._readings.close()
 
-    async def read(self, window: int = WINDOW) -> Status:
+    async def read(self, window: int = LAST) -> Plain:
         """Read the current status of every promise. Raises SQLAlchemyError if the database does not
         answer."""
         return await self._readings.get(("status", window), partial(self._status, window))
 
-    async def figures(self) -> Status:
+    async def figures(self) -> Plain:
         """Read the status without the calibration, which takes long."""
-        figures = partial(self._status, WINDOW, with_calibration=False)
+        figures = partial(self._status, LAST, with_calibration=False)
         return await self._readings.get("figures", figures)
 
-    async def _status(self, window: int, **chosen: bool) -> Status:
+    async def _status(self, window: int, **chosen: bool) -> Plain:
         """Read the status, with the recent failures of the running workers: an alert ends with the
         worker that had the failure."""
         sums = await self.shared.sums()
         running = self._recent.of(counters_of(sums.running)) | self._late_state()
         found = await read_status(self.database, window, self._live(), running, **chosen)
-        return replace(found, unrouted=unrouted_of(sums.everyone))
+        return found | {"unrouted": unrouted_of(sums.everyone)}
 
     async def counters(self) -> dict[str, int]:
         """Return the counts of failures and omissions of all workers, by name."""

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.brain.feedback import Accepted, Caller, Feedback, FeedbackDesk
@@ -27,8 +27,8 @@ from litellm_messplus.runtime.errors import (
     UnloggedRequestError,
     UnsettledError,
 )
-from litellm_messplus.status.build import WINDOW
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.build import LAST
+from litellm_messplus.status.figures import SCHEMA, Plain
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 AWAY: dict[type[Exception], str] = {
@@ -77,8 +77,8 @@ def build_routes(
 
     @router.get("/messplus/status", dependencies=[Depends(access.administrator_or_page)])
     async def status(
-        window: Annotated[int, Query(ge=1, le=100_000)] = WINDOW,
-    ) -> Status:
+        window: Annotated[int, Query(ge=1, le=100_000)] = LAST,
+    ) -> Annotated[Plain, WithJsonSchema(SCHEMA)]:
         """Show where each promise stands, at what cost, and what needs attention."""
         with refusals(counters):
             return await watch.read(window)

@@ -1,7 +1,7 @@
 """The certificate: the claim about each promise of a zoo, its evidence and assumptions, as data and
 as one page of Markdown for readers of the claim and for those who check it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypedDict, Unpack
@@ -28,7 +28,7 @@ from litellm_messplus.figures.interval import (
     verdict,
     verdict_in_words,
 )
-from litellm_messplus.figures.words import percent
+from litellm_messplus.figures.templates import lines
 from litellm_messplus.store.reading import one_moment, reading
 
 LEVEL = 0.95
@@ -280,86 +280,6 @@ def _shown(query: Select[Any], engine: AsyncEngine) -> str:
     return str(query.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True}))
 
 
-# The page.
-
-IN_WORDS = {
-    Sampling.JUDGE: "a judge's grades of a random sample, and labels of users and checks",
-    Sampling.DRAWS: "labels that were requested at random, and those of users and checks",
-    Sampling.ANSWERS: "labels of users and checks",
-}
-
-
 def page(certificate: Certificate) -> str:
-    """Write the whole page."""
-    return "\n\n".join(_blocks(certificate)) + "\n"
-
-
-def _blocks(found: Certificate) -> Iterator[str]:
-    yield f"# Certificate: {found.zoo}"
-    yield (
-        f"Of the requests decided from {found.since} until {found.until:%Y-%m-%d %H:%M} UTC. Made "
-        f"on {found.made_at:%Y-%m-%d %H:%M} UTC, at a confidence of {100.0 * found.level:.4g} %."
-    )
-    for promise in found.promises:
-        yield from _promise(promise, found.window)
-    yield "## How to read it"
-    yield (
-        "The interval is a confidence sequence: whoever looks as often as they like, and stops "
-        f"when they like, finds the truth outside in {100.0 * (1.0 - found.level):.3g} % of cases "
-        "at most. *Kept*: all of it is at or above the promise. *Not kept*: all of it is below. "
-        "*Kept within x points*: the promise lies in it, and the share may be x points below at "
-        "most. The interval of the newest requests is right at every look at that window, and not "
-        "for all windows together. The method, and its sources: docs/certificate.md."
-    )
-    yield found.counted
-    yield found.beside_status
-    yield "## The SQL behind it"
-    yield "It gives the groups under *Evidence* of every promise."
-    yield f"```sql\n{found.sql}\n```"
-    yield "This gives the failed requests, and what was expected of the others."
-    yield f"```sql\n{found.expected_sql}\n```"
-
-
-def _promise(promise: Promise, window: int) -> Iterator[str]:
-    claim, last = promise.since, promise.last
-    yield f"## Service level {promise.service_level}"
-    yield (
-        f"**Promised: {percent(claim.alpha)} of the {claim.requests:,} requests satisfied. "
-        f"{claim.verdict_in_words.capitalize()}.**"
-    )
-    yield (
-        f"Between {percent(claim.low)} and {percent(claim.high)} of the {claim.requests:,} "
-        f"requests were satisfied, most likely {percent(claim.rate)}, by "
-        f"{IN_WORDS[claim.sampling]}."
-    )
-    if claim.failed:
-        yield (
-            f"{claim.failed:,} requests failed: {percent(claim.answered_share)} were answered. "
-            "The claim is not about the failed ones."
-        )
-    if last is None:
-        yield f"Of the newest {window:,} none was answered."
-    else:
-        yield (
-            f"The newest {last.requests:,}, of up to {window:,}: between {percent(last.low)} and "
-            f"{percent(last.high)}, {last.verdict_in_words}."
-        )
-    yield "### Evidence"
-    yield (
-        f"Of {claim.requests:,} requests users or checks spoke of {claim.told:,}, and the "
-        f"judge of {claim.graded:,}; of {claim.paired:,} both did. Predictions before any label "
-        f"expected {claim.expected:,.0f} to be satisfied: the labels estimate by how much they err."
-    )
-    if claim.said:
-        yield "\n".join(_table(claim))
-    yield "### Assumed"
-    yield "\n".join(f"- {each}" for each in claim.assumed)
-
-
-def _table(claim: Claim) -> Iterator[str]:
-    yield "| Users, checks | Judge | Expected | Weight | Probability | Requests |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for each in claim.said:
-        cells = (each.word, each.grade, each.expected, each.weight, each.probability)
-        shown = ("" if cell is None else f"{cell:g}" for cell in cells)
-        yield f"| {' | '.join((*shown, f'{each.requests:,}'))} |"
+    """Write the page of Markdown."""
+    return "\n\n".join(lines("certificate/page.j2", found=certificate)) + "\n"

@@ -12,9 +12,9 @@ import typer
 
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson
-from litellm_messplus.cli.zoo import mode_in_words
 from litellm_messplus.replay.plan import Plan
 from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.switching.modes import mode_in_words
 
 if TYPE_CHECKING:
     from litellm_messplus.serving.checking import Checked

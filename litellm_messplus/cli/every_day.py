@@ -13,7 +13,7 @@ from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey, Prox
 from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
-    from litellm_messplus.status.report import Status
+    from litellm_messplus.status.figures import Plain
 
 # `messplus status`: the state of each promise, and its cost.
 
@@ -54,25 +54,23 @@ def status(
     else:
         found = asyncio.run(status_of(place, window))
     if as_json:
-        print(json.dumps(found.as_dict()))
+        print(json.dumps(found))
     else:
         _print(found, full=full)
 
 
-def fetch_status(url: str, key: str | None, window: int) -> "Status":
+def fetch_status(url: str, key: str | None, window: int) -> "Plain":
     """Fetch `GET /messplus/status` of a running proxy.
 
     Raises NoAnswerError if the answer is anything else, or if there is none.
     """
-    from pydantic import ValidationError
-
     from litellm_messplus.inspecting.client import OtherServerError, call_route
-    from litellm_messplus.status.report import Status
+    from litellm_messplus.status.build import Rows, build_status
 
-    try:
-        return Status.of(call_route("GET", url, key or options.find(), "status", window=window))
-    except ValidationError as error:
-        raise OtherServerError(url) from error
+    found = call_route("GET", url, key or options.find(), "status", window=window)
+    if not isinstance(found, dict) or found.keys() != build_status(Rows(), window).keys():
+        raise OtherServerError(url)
+    return found
 
 
 def link(url: str, key: str) -> str:
@@ -97,7 +95,7 @@ def link(url: str, key: str) -> str:
         ) from error
 
 
-def _print(found: "Status", *, full: bool) -> None:
+def _print(found: "Plain", *, full: bool) -> None:
     """Print a line for each promise and alert, of any length, and the tables if requested."""
     from rich.console import Console
 
@@ -107,7 +105,7 @@ def _print(found: "Status", *, full: bool) -> None:
     console = Console(highlight=False)
     for line in (*summary(found), *alert_lines(found)):
         console.print(line, soft_wrap=True)
-    if not found.levels:
+    if not found["levels"]:
         console.print("no requests yet")
     elif full:
         show(render(found))

@@ -7,7 +7,7 @@ import typer
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson, ProxyAddress, ProxyKey
 from litellm_messplus.runtime.errors import MessplusError
-from litellm_messplus.switching.modes import Mode
+from litellm_messplus.switching.modes import Mode, mode_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,21 +66,16 @@ def _found(
 
 def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
     """Yield the lines on one zoo."""
+    from litellm_messplus.status.switches import forecasts
+
     yield f"{found['zoo']}: {_mode(found)}"
     by = f"  {found['by']}" + (f", {found['at']}" if found["at"] else "")
     yield by + (f": {found['reason']}" if found["reason"] else "")
     if found["is_returned"]:
         last = next((each["mode"] for each in found["history"][1:]), "canary")
         yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
-    forecasts = []
-    if found["forecast"]:
-        forecasts.append(f"forecast of routing: {_forecast(found['forecast'])}")
-    if found["second_answers"]:
-        from litellm_messplus.status.second_answers import SecondAnswers
-
-        forecasts.append(SecondAnswers(**found["second_answers"]).words)
-    if forecasts:
-        yield f"  {'; '.join(forecasts)}"
+    if expected := list(forecasts(found)):
+        yield f"  {'; '.join(expected)}"
     for each in found["history"][:1]:
         yield from _held(each, "  forecast at the switch", "  routed since")
     for each in found["history"][1:]:
@@ -91,29 +86,15 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
 def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
     """Yield the forecast of a change, followed by what then happened; nothing if no request was
     routed after it."""
-    from litellm_messplus.status.switches import happened_in_words
-    from litellm_messplus.switching.forecast import Happened
+    from litellm_messplus.status.switches import forecast_in_words, happened_in_words
 
     if change["mode"] == Mode.WATCH:
         return
     if change["forecast"]:
-        yield f"{forecast}: {_forecast(change['forecast'])}"
+        yield f"{forecast}: {forecast_in_words(change['forecast'])}"
     if change["happened"]:
-        yield f"{happened}: {happened_in_words(Happened(**change['happened']))}"
-
-
-def _forecast(found: "Mapping[str, Any]") -> str:
-    from litellm_messplus.status.switches import forecast_in_words
-    from litellm_messplus.switching.forecast import Forecast
-
-    return forecast_in_words(Forecast.of(found))
+        yield f"{happened}: {happened_in_words(change['happened'])}"
 
 
 def _mode(found: "Mapping[str, Any]") -> str:
     return mode_in_words(found["mode"], found["share"], found["before"])
-
-
-def mode_in_words(mode: str, share: float, before: str | None) -> str:
-    """Describe how far a zoo is switched on, and what serves the requests it does not route."""
-    of = f" of {share:.3g}" if mode == Mode.CANARY else ""
-    return f"{mode}{of}, before {before or 'nothing: no way back'}"

@@ -24,7 +24,7 @@ from litellm_messplus.page.charts import (
     span_of,
 )
 from litellm_messplus.status.build import read_calibration
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.figures import Plain
 from litellm_messplus.store.reading import one_moment
 
 LONGEST_SECONDS = 10.0
@@ -50,14 +50,13 @@ class PageData:
     """The data of the page; ``status`` is that of the proxy, without the calibration."""
 
     database: AsyncEngine
-    status: Callable[[], Awaitable[Status]]
+    status: Callable[[], Awaitable[Plain]]
     share: Share
 
     async def overview(self) -> dict[str, Any]:
         """Read every promise as it stands, alerts, judges and keys."""
-        found = (await self.status()).as_dict()
-        del found["calibration"]
-        return found
+        found = await self.status()
+        return {name: each for name, each in found.items() if name != "calibration"}
 
     async def calibration(self) -> dict[str, Any]:
         """Compare the predictions with the verdicts, by zoo."""

@@ -4,24 +4,58 @@ go."""
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
 
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Standing
 from litellm_messplus.figures.words import percent, percent_range
-from litellm_messplus.runtime.counters import logger
+from litellm_messplus.runtime.counters import UNROUTED, logger
 from litellm_messplus.runtime.vocabulary import SERVING
-from litellm_messplus.status.labels import Grading, JudgeKey, JudgeStatus
+from litellm_messplus.status.figures import LiveLevels, Plain
+from litellm_messplus.status.labels import Grading, JudgeKey
 from litellm_messplus.status.reading import MINUTES, Endpoint, Recent
-from litellm_messplus.status.report import (
-    Alert,
-    AlertKey,
-    AlertKind,
-    LevelStatus,
-    LiveLevels,
-    Satisfaction,
-)
-from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.model_changes import ModelChange
 from litellm_messplus.store.zoo_modes import ModeRow
+
+
+class AlertKind(StrEnum):
+    """The kinds of alert, by their names in JSON and in the metrics."""
+
+    SERVED_NOT_CHOSEN = "served_not_chosen"
+    FAILING = "failing"
+    OUT_OF_REACH = "out_of_reach"
+    BELOW = "below"
+    NO_FEEDBACK = "no_feedback"
+    THIN_EVIDENCE = "thin_evidence"
+    JUDGE_STOPPED = "judge_stopped"
+    KEY_HELD = "key_held"
+    CANDIDATES = "candidates"
+    RETURNED = "returned"
+    JOURNAL = "journal"
+    GATES = "gates"
+    UNSHARED = "unshared"
+    HIDDEN = "hidden"
+    LATE_STATE = "late_state"
+    MODEL_CHANGED = "model_changed"
+
+
+def alert(
+    kind: AlertKind,
+    message: str,
+    zoo: str | None = None,
+    service_level: str | None = None,
+    candidate: str | None = None,
+) -> Plain:
+    """Make one alert: ``service_level`` is None if it is about a zoo, and ``zoo`` too if it is
+    about all; ``candidate`` is set if it is about one."""
+    about = {"zoo": zoo, "service_level": service_level, "candidate": candidate}
+    return {"kind": kind, "message": message, **about}
+
+
+def subject(found: Plain) -> str:
+    """Name the zoo and service level that an alert is about, for people."""
+    return "/".join(filter(None, (found["zoo"], found["service_level"]))) or "messplus"
+
 
 PATIENCE = 3
 """Consecutive looks without an alert until it counts as over, so that a wavering one is logged
@@ -58,7 +92,7 @@ LATE_STATE = "state_seconds"
 """The key in `GET /messplus/health` of the age of a state that is late, in seconds."""
 
 
-def unfollowed_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
+def unfollowed_alerts(recent: Mapping[str, Recent]) -> Iterator[Plain]:
     """Name the zoos whose requests LiteLLM sends elsewhere than the router leaves them."""
     for zoo, found in sorted(recent.items()):
         if not found.is_followed:
@@ -67,10 +101,10 @@ def unfollowed_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
                 f"requests of the last {MINUTES} minutes were served by another model than chosen; "
                 "no savings are shown. `messplus check` tells which LiteLLM can be used"
             )
-            yield Alert(AlertKind.SERVED_NOT_CHOSEN, message, zoo)
+            yield alert(AlertKind.SERVED_NOT_CHOSEN, message, zoo)
 
 
-def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
+def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Plain]:
     """Name the zoos that fail more than a few of their requests now."""
     for zoo, found in sorted(recent.items()):
         if found.is_failing:
@@ -83,31 +117,39 @@ def failing_alerts(recent: Mapping[str, Recent]) -> Iterator[Alert]:
                 f"{found.failed} of the {found.ended} requests of the last {MINUTES} minutes "
                 f"failed ({percent(found.failed / found.ended)}): {by}"
             )
-            yield Alert(AlertKind.FAILING, message, zoo)
+            yield alert(AlertKind.FAILING, message, zoo)
 
 
-def endpoint_alerts(failing: Iterable[Endpoint]) -> Iterator[Alert]:
+def endpoint_alerts(failing: Iterable[Endpoint]) -> Iterator[Plain]:
     """Name the endpoints that fail all that they are sent."""
     for zoo, candidate, identity, failed in failing:
         message = f"{candidate} fails: its endpoint {identity} failed the last {failed} calls"
-        yield Alert(AlertKind.FAILING, message, zoo, candidate=candidate)
+        yield alert(AlertKind.FAILING, message, zoo, candidate=candidate)
 
 
-def failure_alerts(counters: Mapping[str, int]) -> list[Alert]:
+def failure_alerts(counters: Mapping[str, int]) -> list[Plain]:
     """Report what has failed since the start, if anything."""
     alerts = []
     for kind, (words, *names) in FAILURES.items():
         failed = [f"{name} {counters[name]}" for name in names if counters.get(name)]
         if failed:
             message = f"{words}, by count since the start: {', '.join(failed)}"
-            alerts.append(Alert(kind, message))
+            alerts.append(alert(kind, message))
     if (seconds := counters.get(LATE_STATE)) is not None:
         message = (
             f"requests are decided from a state of {seconds} s ago: the learner gives no sign of "
             "life; labels are kept, and count once there is one"
         )
-        alerts.append(Alert(AlertKind.LATE_STATE, message))
+        alerts.append(alert(AlertKind.LATE_STATE, message))
     return alerts
+
+
+def unrouted_of(counts: Mapping[str, float]) -> list[Plain]:
+    """Read from the counts of all workers how many answers each zoo's models gave to calls of a
+    type that is not routed, since the oldest running worker began."""
+    names = sorted(name for name in counts if name.startswith(UNROUTED) and counts[name])
+    found = [(*name.removeprefix(UNROUTED).rpartition("."), int(counts[name])) for name in names]
+    return [{"zoo": zoo, "call_type": kind, "answers": count} for zoo, _, kind, count in found]
 
 
 class RecentFailures:
@@ -129,92 +171,95 @@ class RecentFailures:
         return {n: count for n, count in counters.items() if n in recent or n in LASTING}
 
 
-def judge_alerts(found: Mapping[JudgeKey, Grading], judges: tuple[JudgeStatus, ...]) -> list[Alert]:
+def judge_alerts(found: Mapping[JudgeKey, Grading], judges: Sequence[Plain]) -> list[Plain]:
     """List the judges whose labels have stopped counting: they agree too little with users, or
     prefer an answer for its place."""
     return [
-        Alert(AlertKind.JUDGE_STOPPED, f"the judge {each.judge} {each.note}", each.zoo)
+        alert(AlertKind.JUDGE_STOPPED, f"the judge {each['judge']} {each['note']}", each["zoo"])
         for each in judges
-        if found[each.zoo, each.judge].weight == 0.0
+        if found[each["zoo"], each["judge"]].weight == 0.0
     ]
 
 
-def key_alerts(keys: Sequence[KeyStatus]) -> list[Alert]:
+def key_alerts(keys: Sequence[Plain]) -> list[Plain]:
     """Report, for each service level, the hashes of the keys with labels held in the last day."""
     held: dict[tuple[str, str], list[str]] = {}
     for key in keys:
-        if key.held:
-            text = f"{key.key_hash or 'without a key'} ({key.held} of {key.verdicts} labels)"
-            held.setdefault((key.zoo, key.service_level), []).append(text)
+        if key["held"]:
+            whose = key["key_hash"] or "without a key"
+            text = f"{whose} ({key['held']} of {key['verdicts']} labels)"
+            held.setdefault((key["zoo"], key["service_level"]), []).append(text)
     return [
-        Alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(texts)}", zoo, level)
+        alert(AlertKind.KEY_HELD, f"keys said more than counts: {', '.join(texts)}", zoo, level)
         for (zoo, level), texts in held.items()
     ]
 
 
-def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Alert]:
+def mode_alerts(rows: Mapping[str, ModeRow]) -> list[Plain]:
     """Name the zoos that returned to what served before by themselves, until an operator acts."""
     return [
-        Alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
+        alert(AlertKind.RETURNED, f"returned to {row.before} by itself: {row.reason}", zoo)
         for zoo, row in sorted(rows.items())
         if row.is_returned
     ]
 
 
-def level_alerts(level: LevelStatus) -> list[Alert]:
+def level_alerts(level: Plain) -> list[Plain]:
     """List the alerts of one service level, the gravest first."""
     found = [*_out_of_reach(level), *_below(level), *_feedback(level)]
-    return [Alert(kind, message, level.zoo, level.service_level) for kind, message in found]
+    return [alert(kind, text, level["zoo"], level["service_level"]) for kind, text in found]
 
 
-def _out_of_reach(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+def _out_of_reach(level: Plain) -> Iterator[tuple[AlertKind, str]]:
     """Yield the alert of an alpha that no candidate holds; while most fail, few can serve."""
-    if not level.is_within_reach and level.overall.satisfaction.verdict is not Standing.FAILING:
+    is_failing = level["overall"]["satisfaction"]["verdict"] == Standing.FAILING
+    if not level["is_within_reach"] and not is_failing:
         yield (
             AlertKind.OUT_OF_REACH,
-            f"no candidate can hold alpha {level.alpha:g}: the best value is served meanwhile",
+            f"no candidate can hold alpha {level['alpha']:g}: the best value is served meanwhile",
         )
 
 
-def _below(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+def _below(level: Plain) -> Iterator[tuple[AlertKind, str]]:
     """Yield the alert of a share below its promise: by the newest requests if they are below, else
     by the whole time."""
-    for window, span in ((level.last, "last"), (level.overall, "whole")):
-        found = window.satisfaction
-        if found.is_below:
-            over = f"the last {found.requests} requests" if span == "last" else "the whole time"
-            yield AlertKind.BELOW, f"below the promise over {over}: {_rate(found)}"
+    for span in ("last", "overall"):
+        found = level[span]["satisfaction"]
+        if found["high"] is not None and found["high"] < found["promised"]:
+            over = f"the last {found['requests']} requests" if span == "last" else "the whole time"
+            yield (
+                AlertKind.BELOW,
+                (
+                    f"below the promise over {over}: {percent(found['rate'])} satisfied "
+                    f"({percent_range(found['low'], found['high'])}) of {found['judged']} judged, "
+                    f"promised {percent(found['promised'])}"
+                ),
+            )
             return
 
 
-def _feedback(level: LevelStatus) -> Iterator[tuple[AlertKind, str]]:
+def _feedback(level: Plain) -> Iterator[tuple[AlertKind, str]]:
     """Yield alerts about feedback, once there were enough requests to expect some."""
-    last, overall = level.last.satisfaction, level.overall.satisfaction
-    if overall.requests < ENOUGH_ANSWERED:
+    last, overall = level["last"]["satisfaction"], level["overall"]["satisfaction"]
+    if overall["requests"] < ENOUGH_ANSWERED:
         return
-    if last.requests >= ENOUGH_ANSWERED and last.judged == 0:
-        yield AlertKind.NO_FEEDBACK, f"no feedback: none of the last {last.requests} has a verdict"
-    elif overall.is_thin:
-        yield AlertKind.THIN_EVIDENCE, overall.evidence
+    if last["requests"] >= ENOUGH_ANSWERED and last["judged"] == 0:
+        missing = f"no feedback: none of the last {last['requests']} has a verdict"
+        yield AlertKind.NO_FEEDBACK, missing
+    elif overall["is_thin"]:
+        yield AlertKind.THIN_EVIDENCE, overall["evidence"]
 
 
-def _rate(found: Satisfaction) -> str:
-    return (
-        f"{percent(found.rate)} satisfied ({percent_range(found.low, found.high)}) of "
-        f"{found.judged} judged, promised {percent(found.promised)}"
-    )
-
-
-def candidate_alerts(live: LiveLevels) -> list[Alert]:
+def candidate_alerts(live: LiveLevels) -> list[Plain]:
     """Report each zoo once if its candidates are not as they should be."""
     concerns = {zoo: each.concern for (zoo, _), each in sorted(live.items()) if each.concern}
-    return [Alert(AlertKind.CANDIDATES, concern, zoo) for zoo, concern in concerns.items()]
+    return [alert(AlertKind.CANDIDATES, concern, zoo) for zoo, concern in concerns.items()]
 
 
-def change_alerts(changes: Sequence[ModelChange]) -> list[Alert]:
+def change_alerts(changes: Sequence[ModelChange]) -> list[Plain]:
     """Report each model that was found to have become worse: since when, by how much."""
     return [
-        Alert(AlertKind.MODEL_CHANGED, each.words, each.zoo, candidate=each.candidate)
+        alert(AlertKind.MODEL_CHANGED, each.words, each.zoo, candidate=each.candidate)
         for each in changes
         if each.is_fall
     ]
@@ -226,30 +271,31 @@ class AlertLog:
 
     def __init__(self, patience: int = PATIENCE) -> None:
         self._patience = patience
-        self._active: dict[AlertKey, tuple[Alert, int]] = {}
-        """The logged alerts, and the consecutive looks without each."""
+        self._active: dict[tuple[Any, ...], tuple[Plain, int]] = {}
+        """The logged alerts by what makes each the same though the numbers in its message change,
+        and the consecutive looks without each."""
 
-    def update(self, alerts: Iterable[Alert]) -> list[str]:
+    def update(self, alerts: Iterable[Plain]) -> list[str]:
         """Log which of the current alerts are new and which are over; return the lines."""
-        now = {alert.key: alert for alert in alerts}
-        lines = [self._raise(alert) for key, alert in now.items() if key not in self._active]
-        self._active.update({key: (alert, 0) for key, alert in now.items()})
+        now = {tuple(v for name, v in each.items() if name != "message"): each for each in alerts}
+        lines = [self._raise(each) for key, each in now.items() if key not in self._active]
+        self._active.update({key: (each, 0) for key, each in now.items()})
         for key in [key for key in self._active if key not in now]:
-            alert, absent = self._active[key]
-            self._active[key] = alert, absent + 1
+            each, absent = self._active[key]
+            self._active[key] = each, absent + 1
             if absent + 1 >= self._patience:
                 del self._active[key]
-                lines.append(self._recover(alert))
+                lines.append(self._recover(each))
         return lines
 
-    def _raise(self, alert: Alert) -> str:
-        line = f"alert {alert.kind} ({alert.subject}): {alert.message}"
-        is_notice = alert.kind is AlertKind.THIN_EVIDENCE
+    def _raise(self, found: Plain) -> str:
+        line = f"alert {found['kind']} ({subject(found)}): {found['message']}"
+        is_notice = found["kind"] == AlertKind.THIN_EVIDENCE
         logger.log(logging.INFO if is_notice else logging.WARNING, "%s", line)
         return line
 
-    def _recover(self, alert: Alert) -> str:
-        whose = alert.subject if alert.candidate is None else f"{alert.subject}, {alert.candidate}"
-        line = f"alert {alert.kind} ({whose}) is over"
+    def _recover(self, found: Plain) -> str:
+        whose = ", ".join(filter(None, (subject(found), found["candidate"])))
+        line = f"alert {found['kind']} ({whose}) is over"
         logger.info("%s", line)
         return line

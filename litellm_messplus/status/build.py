@@ -1,14 +1,15 @@
-"""The current status, from the log and, in the proxy, from the engines."""
+"""The current status, from the log and, in the proxy, from the engines: plain, as in its JSON."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.interval import Standing, is_thin, standing
-from litellm_messplus.figures.tally import Tally, share, taken
+from litellm_messplus.figures.tally import Tally
 from litellm_messplus.runtime.vocabulary import level_before, promise_of
 from litellm_messplus.status import reading as ask
 from litellm_messplus.status.alerts import (
@@ -24,14 +25,27 @@ from litellm_messplus.status.alerts import (
     unfollowed_alerts,
 )
 from litellm_messplus.status.calibration import Prequential, ZooCalibration
+from litellm_messplus.status.figures import (
+    JUDGE,
+    KEY,
+    LABEL_COSTS,
+    LEVEL,
+    WINDOW,
+    Level,
+    LiveLevel,
+    LiveLevels,
+    Plain,
+    Source,
+    Window,
+    part,
+)
 from litellm_messplus.status.labels import (
     Grading,
     JudgeKey,
     Sources,
     all_sources,
-    judge_status,
     judging,
-    labels_of,
+    note,
     sources,
 )
 from litellm_messplus.status.newest import (
@@ -41,22 +55,6 @@ from litellm_messplus.status.newest import (
     read_incidents,
 )
 from litellm_messplus.status.reading import Key, Newest, Recent
-from litellm_messplus.status.report import (
-    Answers,
-    AsBefore,
-    Cost,
-    Exploration,
-    LabelCostStatus,
-    LevelStatus,
-    LiveLevel,
-    LiveLevels,
-    Overhead,
-    Satisfaction,
-    Savings,
-    Source,
-    Status,
-    WindowStatus,
-)
 from litellm_messplus.status.switches import read_switches
 from litellm_messplus.store.history import CandidateStatus, newest_changes
 from litellm_messplus.store.judging import LabelCosts, label_costs
@@ -65,7 +63,7 @@ from litellm_messplus.store.model_changes import ModelChange, logged_changes
 from litellm_messplus.store.reading import one_moment, reading
 from litellm_messplus.store.zoo_modes import ModeRow, newest_of
 
-WINDOW = 500
+LAST = 500
 """Default number of requests of the last window."""
 HEAVIEST_KEYS = 10
 """Most keys that are shown, those with the most labels."""
@@ -102,12 +100,12 @@ class Rows:
 
 async def read_status(
     database: AsyncEngine,
-    window: int = WINDOW,
+    window: int = LAST,
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
     *,
     with_calibration: bool = True,
-) -> Status:
+) -> Plain:
     """Query the log and build the status.
 
     With ``live``, only its levels are shown: the configured ones. ``counters`` are the plugin's
@@ -123,9 +121,10 @@ async def read_status(
     found = build_status(rows, window, live, counters)
     if not with_calibration:  # nor the forecast, which reads thousands of requests
         return found
-    known = {level.zoo for level in found.levels}
+    known = {level["zoo"] for level in found["levels"]}
     modes = {zoo: row for zoo, row in rows.modes.items() if zoo in known}
-    return replace(found, switches=await read_switches(database, modes, rows.overall.totals.keys()))
+    switches = await read_switches(database, modes, rows.overall.totals.keys())
+    return found | {"switches": to_jsonable_python(switches)}
 
 
 async def _read(
@@ -167,199 +166,108 @@ def build_status(
     window: int,
     live: LiveLevels | None = None,
     counters: Mapping[str, int] | None = None,
-) -> Status:
-    """Build the status from the rows, with its alerts."""
+) -> Plain:
+    """Build the status from the rows, with its alerts: of the promises that are known, and of their
+    zoos."""
     logged = {
         (zoo, promise_of(level)) for zoo, level in rows.newest.keys() | rows.overall.totals.keys()
     }
     known = logged if live is None else set(live)
-    zoos = {zoo for zoo, _ in known}
-    recent: dict[str, Recent] = {}
-    for (zoo, _), each in rows.recent.items():
-        if zoo in zoos:
-            recent[zoo] = recent.get(zoo, Recent()) + each
-    levels = [
-        found
-        for key in sorted(known)
-        if (found := _level(key, rows, live.get(key) if live else None, recent)) is not None
-    ]
+    recent: defaultdict[str, Recent] = defaultdict(Recent)
+    for (zoo, _), ended in rows.recent.items():
+        recent[zoo] += ended
+    levels = (_level(key, rows, (live or {}).get(key), recent[key[0]]) for key in sorted(known))
     least = {zoo: each.least_agreement for (zoo, _), each in (live or {}).items()}
-    judges = tuple(
-        judge_status(key, found, least.get(key[0]))
-        for key, found in sorted(rows.judging.items())
-        if key[0] in zoos
-    )
-    keys = tuple(each for each in rows.keys if (each.zoo, each.service_level) in known)
-    changed = _model_changes(rows, live)
-    alerts = [
+    changed = rows.model_changes
+    if live is not None:  # as the engines see them
+        by_zoo = {zoo: level.changes for (zoo, _), level in sorted(live.items())}
+        changed = [each for changes in by_zoo.values() for each in changes]
+    found: Plain = {
+        "levels": [level for level in levels if level is not None],
+        "alerts": [],
+        "calibration": rows.calibration,
+        "judges": [
+            part(JUDGE, each, zoo=zoo, judge=judge, note=note(each, least.get(zoo)))
+            for (zoo, judge), each in sorted(rows.judging.items())
+        ],
+        "keys": [part(KEY, each) for each in rows.keys],
+        "label_costs": [
+            part(LABEL_COSTS, each, zoo=zoo) for zoo, each in sorted(rows.label_costs.items())
+        ],
+        "candidates": rows.changes,
+        "switches": [],
+        "conversations": rows.conversations,
+        "incidents": rows.incidents,
+        "model_changes": changed,
+        "unrouted": [],
+    }
+    found["alerts"] = [
         *unfollowed_alerts(recent),
         *failing_alerts(recent),
-        *endpoint_alerts(each for each in rows.failing if each[0] in zoos),
+        *endpoint_alerts(rows.failing),
         *failure_alerts(counters or {}),
-        *judge_alerts(rows.judging, judges),
-        *key_alerts(keys),
+        *judge_alerts(rows.judging, found["judges"]),
+        *key_alerts(found["keys"]),
         *candidate_alerts(live or {}),
         *change_alerts(changed),
-        *mode_alerts({zoo: row for zoo, row in rows.modes.items() if zoo in zoos}),
-        *(a for level in levels for a in level_alerts(level)),
+        *mode_alerts(rows.modes),
+        *(alert for level in found["levels"] for alert in level_alerts(level)),
     ]
-    return Status(
-        window,
-        tuple(levels),
-        tuple(alerts),
-        tuple(each for each in rows.calibration if each.zoo in zoos),
-        judges,
-        keys,
-        tuple(
-            taken(LabelCostStatus, found, zoo=zoo)
-            for zoo, found in sorted(rows.label_costs.items())
-            if zoo in zoos
-        ),
-        tuple(each for each in rows.changes if each.zoo in zoos),
-        conversations=tuple(
-            each for each in rows.conversations if (each.zoo, each.service_level) in known
-        ),
-        incidents=tuple(each for each in rows.incidents if each.zoo in zoos),
-        model_changes=changed,
-    )
+    own = known | {(zoo, None) for zoo, _ in known} | {(None, None)}
+    return {"window": window} | {
+        name: [each for each in parts if (each["zoo"], each.get("service_level")) in own]
+        for name, parts in to_jsonable_python(found).items()
+    }
 
 
-def _model_changes(rows: Rows, live: LiveLevels | None) -> tuple[ModelChange, ...]:
-    """Return the new changes of models as the engines see them, else those of the snapshots."""
-    if live is None:
-        return tuple(rows.model_changes)
-    by_zoo = {zoo: level.changes for (zoo, _), level in sorted(live.items())}
-    return tuple(each for changes in by_zoo.values() for each in changes)
-
-
-def _level(
-    key: Key, rows: Rows, live: LiveLevel | None, recent: Mapping[str, Recent]
-) -> LevelStatus | None:
+def _level(key: Key, rows: Rows, live: LiveLevel | None, recent: Recent) -> Plain | None:
     """Build the status of a level; None if neither the engine nor the log knows alpha. ``recent``
-    holds the requests of each zoo in the last minutes."""
+    holds the requests of its zoo in the last minutes."""
     before = key[0], level_before(key[1])
+    newest, now = rows.newest.get(key), _now(key, before, rows, live)
+    if now.alpha is None:
+        return None
+    of_before = rows.recent.get(before, Recent()).per_hour
+    level = Level(
+        key,
+        now,
+        Source.ENGINE if live else Source.NEWEST_REQUEST,
+        newest.largest if newest else None,
+        rows.recent.get(key, Recent()).per_hour + of_before,
+        rows.last.totals.get(before, Tally()),
+        of_before,
+    )
+    windows = {
+        name: Window(
+            **asdict(span.totals.get(key, Tally())),
+            now=now.alpha,
+            sources=span.sources.get(key, ()),
+            is_failing=recent.is_failing,
+            is_followed=recent.is_followed,
+        )
+        for name, span in (("overall", rows.overall), ("last", rows.last))
+    }
+    return part(LEVEL, level) | {name: part(WINDOW, each) for name, each in windows.items()}
+
+
+def _now(key: Key, before: Key, rows: Rows, live: LiveLevel | None) -> LiveLevel:
+    """Return a promise as its engine sees it, and what that does not know from the log: alpha is
+    that of the newest request or, if all are pruned, of their verdicts."""
     newest = rows.newest.get(key)
-    alpha = _alpha(key, before, rows, live)
-    if alpha is None:
-        return None
-    now = recent.get(key[0], Recent())
-    overall, last = (
-        _window(span.totals.get(key), span.sources.get(key, ()), alpha, now)
-        for span in (rows.overall, rows.last)
-    )
-    is_within_reach = live.is_within_reach if live else None
-    price = live.price if live else None
-    rate = {stream: rows.recent.get(stream, Recent()).per_hour for stream in (key, before)}
-    return LevelStatus(
-        zoo=key[0],
-        service_level=key[1],
-        alpha=alpha,
-        cost_unit=live.cost_unit if live else None,
-        source=Source.ENGINE if live else Source.NEWEST_REQUEST,
-        queue=live.queue if live else newest.queue if newest else None,
-        price=newest.price if price is None and newest else price,
-        is_within_reach=key not in rows.out_of_reach
-        if is_within_reach is None
-        else is_within_reach,
-        overall=overall,
-        last=last,
-        largest=newest.largest if newest else None,
-        requests_per_hour=sum(rate.values()),
-        as_before=_as_before(rows.last.totals.get(before), rate[before]),
-    )
-
-
-def _alpha(key: Key, before: Key, rows: Rows, live: LiveLevel | None) -> float | None:
-    """Return alpha as configured, else of the newest request; if all are pruned, of their
-    verdicts."""
-    if live and live.alpha is not None:
-        return live.alpha
-    newest = rows.newest.get(key) or rows.newest.get(before)
-    if newest is not None:
-        return newest.alpha
+    named = newest or rows.newest.get(before)
     totals = rows.overall.totals.get(key) or rows.overall.totals.get(before)
-    return None if totals is None else totals.promised
-
-
-def _as_before(tally: Tally | None, per_hour: float) -> AsBefore | None:
-    """Build the figures of the newest requests served as before; None if there are none."""
-    if tally is None:
-        return None
-    return taken(
-        AsBefore,
-        tally,
-        requests_per_hour=per_hour,
-        cost_per_request=tally.seen_cost_per_request,
+    logged = LiveLevel(
+        newest.queue if newest else None,
+        newest.price if newest else None,
+        key not in rows.out_of_reach,
+        named.alpha if named else totals.promised if totals else None,
     )
-
-
-# Sums of requests into the status of a window: satisfaction and cost.
-
-
-def _window(found: Tally | None, given: Sources, alpha: float, now: Recent) -> WindowStatus:
-    """Build the figures of the summed requests, if any; ``alpha`` is the current one, and ``now``
-    holds the zoo's requests of the last minutes. No savings are shown while LiteLLM does not follow
-    the router."""
-    tally = found or Tally()
-    has_cost = tally.priced or tally.cost > 0.0
-    return WindowStatus(
-        taken(Answers, tally, answered=tally.succeeded),
-        _satisfaction(tally, alpha, now.is_failing),
-        labels_of(given, tally),
-        Cost(tally.cost if has_cost else None, tally.cost_per_request, tally.unstated),
-        Exploration(
-            requests=tally.explorations,
-            share=share(tally.explorations, tally.requests),
-            cost=tally.exploration_cost,
-            cost_share=share(tally.exploration_cost, tally.cost),
-        ),
-        taken(Savings, tally, requests=tally.compared, cost_largest=tally.compared_cost_largest)
-        if tally.compared and now.is_followed
-        else None,
-        _overhead(tally),
-    )
-
-
-def _satisfaction(tally: Tally, alpha: float, is_failing: bool) -> Satisfaction:
-    promised = tally.promised if tally.promised is not None and tally.judged else alpha
-    return taken(
-        Satisfaction,
-        tally,
-        judged_share=share(tally.judged, tally.requests),
-        promised=promised,
-        verdict=Standing.FAILING if is_failing else standing(tally.interval, promised),
-        is_thin=is_thin(tally.interval, tally.effective),
-        evidence=_evidence(tally),
-    )
-
-
-def _evidence(tally: Tally) -> str:
-    """Describe in words how much evidence the figures have."""
-    if tally.requests == 0:
-        return "no requests yet"
-    found = f"{tally.judged} of {tally.requests} requests with a verdict"
-    if round(tally.effective) < tally.judged:
-        found += f", worth {tally.effective:.0f}"
-    interval = tally.interval
-    if not is_thin(interval, tally.effective):
-        return found
-    width = f", interval {100 * interval.width:.0f} points wide" if interval else ""
-    return f"not enough evidence: {found}{width}"
-
-
-def _overhead(tally: Tally) -> Overhead | None:
-    """Return the mean seconds of predicting and deciding, and of the calls themselves."""
-    timed = tally.timed
-    if timed == 0:
-        return None
-    predicting, call = tally.predicting_seconds / timed, tally.call_seconds / timed
-    # Both are measured by one clock, but rounded.
-    deciding = max(tally.deciding_seconds / timed, 0.0)
-    whole = predicting + deciding + call or 1.0
-    return Overhead(
-        timed, tally.late, predicting, deciding, call,
-        predicting / whole, deciding / whole, call / whole,
-    )  # fmt: skip
+    if live is None:
+        return logged
+    unknown = [
+        name for name in ("price", "is_within_reach", "alpha") if getattr(live, name) is None
+    ]
+    return replace(live, **{name: getattr(logged, name) for name in unknown})
 
 
 # Reading the status from another process's database.
@@ -373,7 +281,7 @@ def default_database() -> str:
     return str(next((path for path in DEFAULT_FILES if path.is_file()), DEFAULT_FILES[-1]))
 
 
-async def status_of(database: str, window: int = WINDOW) -> Status:
+async def status_of(database: str, window: int = LAST) -> Plain:
     """Read the status of the database at an SQLAlchemy URL, or of the SQLite one at a path.
 
     Raises UnreadableDatabaseError if there is none, or none of this version.

@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy import Select, column, func, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.interval import is_thin
-from litellm_messplus.figures.shown import JUDGE, SOURCE, WINDOW, described
-from litellm_messplus.figures.tally import Tally, interval_of, share, taken
+from litellm_messplus.figures.interval import Interval
+from litellm_messplus.figures.tally import interval_of
 from litellm_messplus.labels.agreement import ENOUGH, Agreement, PositionBias
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.status.reading import Key, Start, within
@@ -25,57 +24,6 @@ from litellm_messplus.store.tables import (
     verdicts,
 )
 
-# The figures: source by source, and of the judge.
-
-
-@described(SOURCE)
-@dataclass(frozen=True, slots=True)
-class SourceRate:
-    """The labels of one source on the requests that it labelled."""
-
-    kind: LabelKind
-    source: str
-    labelled: int
-    rate: float
-    low: float
-    high: float
-    counting: int
-    is_thin: bool
-
-
-@described(WINDOW, "labels.")
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Requests with a label of any source, and each source that has given one."""
-
-    labelled: int
-    labelled_share: float | None
-    sources: tuple[SourceRate, ...]
-
-
-@described(JUDGE)
-@dataclass(frozen=True, slots=True)
-class JudgeStatus:
-    """A model group that grades for a zoo. ``cost`` is in dollars, not in the zoo's cost."""
-
-    zoo: str
-    judge: str
-    gradings: int
-    graded: int
-    cost: float | None
-    gradings_without_cost: int
-    both_satisfied: int
-    only_judge_satisfied: int
-    only_user_satisfied: int
-    neither: int
-    kappa: float | None
-    kappa_low: float | None
-    kappa_high: float | None
-    counts: bool | None
-    note: str
-    position_bias: float | None = None
-
-
 # The labels of each source.
 
 CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "value")))
@@ -84,19 +32,25 @@ CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "va
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The labels of one source on served calls, and the sums of their values and squares."""
+    """The labels of one source on served calls, and the sum of their values."""
 
     kind: LabelKind
     source: str
     labelled: int
     total: float
-    squares: float
     counting: int
 
     @property
-    def mean(self) -> float:
+    def rate(self) -> float:
         """The mean of its labels."""
         return self.total / self.labelled
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of that mean."""
+        found = interval_of(self.rate, self.labelled)
+        assert found is not None  # it has given labels
+        return found
 
 
 Sources = tuple[Given, ...]
@@ -118,7 +72,7 @@ async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
     of = label_sums.c
     each = (of.zoo, of.service_level, of.kind, of.source)
     labelled = func.sum(of.labelled)
-    sums = (of.satisfaction, of.satisfaction_squared, of.counting)
+    sums = (of.satisfaction, of.counting)
     query = select(*each, labelled, *map(func.sum, sums)).group_by(*each).having(labelled > 0)
     return _by_level(await connection.execute(query))
 
@@ -131,21 +85,6 @@ def _by_level(rows: Iterable[Iterable[Any]]) -> dict[Key, Sources]:
     return {key: tuple(sorted(given, key=_order)) for key, given in found.items()}
 
 
-def labels_of(found: Sources, totals: Tally) -> Labels:
-    """Sum the labels up for the report."""
-    labelled = totals.labelled
-    return Labels(labelled, share(labelled, totals.requests), tuple(map(_rate, found)))
-
-
-def _rate(given: Given) -> SourceRate:
-    interval = interval_of(given.mean, given.labelled)
-    assert interval is not None  # it has given labels
-    return SourceRate(
-        given.kind, given.source, given.labelled, given.mean, interval.low, interval.high,
-        given.counting, is_thin(interval, given.labelled),
-    )  # fmt: skip
-
-
 def _order(given: Given) -> tuple[int, str]:
     return PRECEDENCE.index(given.kind), given.source
 
@@ -156,7 +95,7 @@ async def _ask(connection: AsyncConnection, query: Select[Any], start: Start) ->
 
 def _given() -> Select[Any]:
     found = CURRENT.c
-    sums = (func.count(), func.sum(found.value), func.sum(found.value * found.value))
+    sums = (func.count(), func.sum(found.value))
     return _on_served(CURRENT, *sums, by=(found.kind, found.source))
 
 
@@ -187,6 +126,11 @@ class Grading:
     is_left_out: bool
     agreement: Agreement
     position: PositionBias = field(default_factory=PositionBias)
+
+    @property
+    def counts(self) -> bool | None:
+        """Whether its labels count; None before the first."""
+        return None if self.weight is None else self.weight > 0.0 and not self.is_left_out
 
 
 async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
@@ -238,31 +182,9 @@ async def _left_out(connection: AsyncConnection) -> set[str]:
     return set((await connection.execute(query)).scalars())
 
 
-def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
-    """Build the status of a judge; ``least`` is the kappa below which it stops counting, if that is
-    known."""
-    agreement = found.agreement
-    low, high = agreement.interval if agreement.calls else (None, None)
-    counts = None if found.weight is None else found.weight > 0.0 and not found.is_left_out
-    return taken(
-        JudgeStatus,
-        agreement,
-        zoo=key[0],
-        judge=key[1],
-        gradings=found.gradings,
-        graded=found.graded,
-        cost=found.cost,
-        gradings_without_cost=found.without_cost,
-        kappa_low=low,
-        kappa_high=high,
-        counts=counts,
-        note=_note(found, least),
-        position_bias=found.position.share,
-    )
-
-
-def _note(found: Grading, least: float | None) -> str:
-    """Say whether the judge counts, and why."""
+def note(found: Grading, least: float | None) -> str:
+    """Say whether the judge counts, and why; ``least`` is the kappa below which it stops counting,
+    if that is known."""
     if found.weight is None:
         return "has graded nothing yet"
     if found.is_left_out:

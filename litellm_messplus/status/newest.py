@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.conversations.rule import KEPT, Hold
+from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.figures.tally import share
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
@@ -45,11 +45,6 @@ class ConversationStatus:
     cost: float | None
     switches: int
     holds: dict[str, int]
-
-    @property
-    def held_share(self) -> float:
-        """The share of the requests that stayed with the candidate that answered before."""
-        return sum(self.holds[reason] for reason in KEPT) / self.requests
 
 
 async def read_conversations(connection: AsyncConnection) -> tuple[ConversationStatus, ...]:

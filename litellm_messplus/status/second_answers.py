@@ -44,15 +44,16 @@ class SecondAnswers:
     without: float
     seconds: float | None
 
-    @property
-    def words(self) -> str:
-        """The forecast for people."""
-        saved = 1.0 - self.cost / self.without if self.without > 0.0 else 0.0
-        slower = "a time not known yet" if self.seconds is None else figure(self.seconds, "s")
-        return (
-            f"with second_answer: auto, {percent(self.replaced)} of answers would be replaced, to "
-            f"save {percent(saved)} of the cost, and add {slower} on average"
-        )
+
+def reading_in_words(found: Mapping[str, Any]) -> str:
+    """Write the fields of a forecast as one line."""
+    saved = 1.0 - found["cost"] / found["without"] if found["without"] > 0.0 else 0.0
+    seconds = found["seconds"]
+    slower = "a time not known yet" if seconds is None else figure(seconds, "s")
+    return (
+        f"with second_answer: auto, {percent(found['replaced'])} of answers would be replaced, to "
+        f"save {percent(saved)} of the cost, and add {slower} on average"
+    )
 
 
 @dataclass(frozen=True, slots=True)

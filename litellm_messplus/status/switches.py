@@ -2,63 +2,36 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.figures.tally import taken
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.runtime.vocabulary import is_before, promise_of
-from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers
+from litellm_messplus.status.second_answers import read_second_answers, reading_in_words
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
-from litellm_messplus.switching.forecast import Forecast, Happened, forecast
-from litellm_messplus.switching.modes import Mode
+from litellm_messplus.switching.forecast import forecast
+from litellm_messplus.switching.modes import Mode, mode_in_words
 
 CHANGES = 20
 """Newest changes of a zoo that are searched for the one that routed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Switched:
-    """The newest change of a zoo after which requests were routed: the ``forecast`` at that time,
-    and what ``happened`` until the next change, or until now."""
-
-    mode: Mode
-    at: datetime
-    until: datetime | None
-    forecast: Forecast | None
-    happened: Happened | None
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchStatus:
-    """The mode of one zoo, who set it, when and why; ``forecast`` is of routing, None if nothing
-    was decided in parallel; ``switched`` is None if no request was ever routed by a change.
-    ``second_answers`` is the forecast of reading answers, None if too little is known."""
-
-    zoo: str
-    mode: Mode
-    share: float
-    before: str | None
-    by: str
-    reason: str
-    at: datetime
-    is_returned: bool
-    forecast: Forecast | None
-    switched: Switched | None = None
-    second_answers: SecondAnswers | None = None
+OF_ROW = ("zoo", "mode", "share", "before", "by", "reason", "at", "is_returned")
+Plain = Mapping[str, Any]
+"""A part of the status as it stands in its JSON."""
 
 
 async def read_switches(
-    database: AsyncEngine,
-    modes: Mapping[str, ModeRow],
-    logged: Iterable[tuple[str, str]],
-) -> tuple[SwitchStatus, ...]:
-    """Read the forecast of each zoo whose mode was ever set; ``logged`` are the service levels of
-    the log, with their streams. Raises SQLAlchemyError."""
+    database: AsyncEngine, modes: Mapping[str, ModeRow], logged: Iterable[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Read how far each zoo is switched on whose mode was ever set, who set it, when and why;
+    ``logged`` are the service levels of the log, with their streams. Raises SQLAlchemyError.
+
+    `forecast` is of routing, None if nothing was decided in parallel; `second_answers` is that of
+    reading answers, None if too little is known; `switched` is None if no request was ever routed
+    by a change.
+    """
     levels: dict[str, set[str]] = {zoo: set() for zoo in modes}
     watched = set()
     for zoo, level in logged:
@@ -75,70 +48,72 @@ async def read_switches(
             async with database.connect() as connection:
                 reads = await read_second_answers(connection, zoo)
         switched = await _switched(await zoo_modes.history(database, zoo, CHANGES), log)
-        mode = row.zoo_mode.mode
         known = {"forecast": expected, "switched": switched, "second_answers": reads}
-        found.append(taken(SwitchStatus, row, mode=mode, **known))
-    return tuple(found)
+        found.append({name: getattr(row, name) for name in OF_ROW} | known)
+    return found
 
 
-async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> Switched | None:
-    """Find the newest change that routed; the next change has its outcome, else the log."""
+async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> dict[str, Any] | None:
+    """Find the newest change after which requests were routed: its forecast at that time, and what
+    happened until the next change, which has it, or until now by the log."""
     after = None
     for row in changes:
-        if row.zoo_mode.mode is not Mode.WATCH:
-            if after is None:
-                now = await log.happened(row.at)
-                came = now if now.requests else None
-            else:
-                came = None if after.happened is None else Happened(**after.happened)
-            return Switched(
-                mode=row.zoo_mode.mode,
-                at=row.at,
-                until=None if after is None else after.at,
-                forecast=None if row.forecast is None else Forecast.of(row.forecast),
-                happened=came,
-            )
+        if row.mode != Mode.WATCH:
+            came: Any = None if after is None else after.happened
+            if after is None and (now := await log.happened(row.at)).requests:
+                came = now
+            until = None if after is None else after.at
+            known = {"mode": row.mode, "at": row.at, "until": until}
+            return {**known, "forecast": row.forecast, "happened": came}
         after = row
     return None
 
 
-def switch_lines(switches: Iterable[SwitchStatus]) -> Iterator[str]:
+def switch_lines(switches: Iterable[Plain]) -> Iterator[str]:
     """Write one line for each zoo that is not on, and one for each forecast of a switch, next to
     the outcome."""
     for each in switches:
-        if each.mode is not Mode.ON:
-            share = f" of {each.share:.3g}" if each.mode is Mode.CANARY else ""
-            reads = "" if each.second_answers is None else f"; {each.second_answers.words}"
-            routed = ""
-            if each.forecast is not None:
-                routed = f"; forecast of routing: {forecast_in_words(each.forecast)}"
-            yield f"{each.zoo}: {each.mode}{share}, before {each.before}{routed}{reads}"
-        switched = each.switched
-        if switched is not None and switched.forecast is not None:
-            came = "nothing yet"
-            if switched.happened is not None:
-                came = happened_in_words(switched.happened)
-            words = f"{forecast_in_words(switched.forecast)}; happened: {came}"
-            yield f"{each.zoo}: {switched.mode} was forecast: {words}"
+        if each["mode"] != Mode.ON:
+            mode = mode_in_words(each["mode"], each["share"], each["before"])
+            yield f"{each['zoo']}: {'; '.join([mode, *forecasts(each)])}"
+        switched = each["switched"]
+        if switched is not None and switched["forecast"] is not None:
+            came = switched["happened"]
+            happened = "nothing yet" if came is None else happened_in_words(came)
+            words = f"{forecast_in_words(switched['forecast'])}; happened: {happened}"
+            yield f"{each['zoo']}: {switched['mode']} was forecast: {words}"
 
 
-def forecast_in_words(found: Forecast) -> str:
+def forecasts(switch: Plain) -> Iterator[str]:
+    """Yield the forecasts of a zoo, in words: of routing, and of reading answers."""
+    if switch["forecast"] is not None:
+        yield f"forecast of routing: {forecast_in_words(switch['forecast'])}"
+    if switch["second_answers"] is not None:
+        yield reading_in_words(switch["second_answers"])
+
+
+def forecast_in_words(found: Plain) -> str:
     """Write a forecast as one line."""
     parts = ["satisfaction not known yet (a label_rate buys more labels)", "cost not known yet"]
-    if (rate := found.satisfaction) is not None:
-        parts[0] = f"{percent_around(rate.estimate, rate.low, rate.high)} satisfied"
-    if (cost := found.cost) is not None:
-        parts[1] = f"{around(cost.estimate, cost.low, cost.high)} a request"
-    if (saved := found.would_have_saved) is not None:
-        share = percent_around(saved.estimate, saved.low, saved.high)
+    if rate := found["satisfaction"]:
+        parts[0] = f"{percent_around(*_range(rate))} satisfied"
+    if cost := found["cost"]:
+        parts[1] = f"{around(*_range(cost))} a request"
+    if saved := found.get("would_have_saved"):
+        share = percent_around(*_range(saved))
         parts.append(f"would have saved {share} of always calling the largest, before labels")
-    return f"{', '.join(parts)}, from {found.requests} requests, {found.called} judged"
+    return f"{', '.join(parts)}, from {found['requests']} requests, {found['called']} judged"
 
 
-def happened_in_words(found: Happened) -> str:
+def _range(found: Plain) -> tuple[float, float, float]:
+    return found["estimate"], found["low"], found["high"]
+
+
+def happened_in_words(found: Plain) -> str:
     """Write what was routed as one line."""
-    rate = "not judged"
-    if found.satisfaction is not None:
-        rate = f"{percent(found.satisfaction)} satisfied"
-    cost = "cost not known" if found.cost is None else figure(found.cost, "a request")
-    return f"{rate}, {cost}, {found.requests} requests"
+    rate, cost = "not judged", "cost not known"
+    if found["satisfaction"] is not None:
+        rate = f"{percent(found['satisfaction'])} satisfied"
+    if found["cost"] is not None:
+        cost = figure(found["cost"], "a request")
+    return f"{rate}, {cost}, {found['requests']} requests"

@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, and_, case, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.shown import KEY, described
 from litellm_messplus.figures.tally import taken
 from litellm_messplus.labels.key_pull import FAULT_FINDERS, KeyActivity, LevelActivity, Tally
 from litellm_messplus.runtime.vocabulary import LabelKind
@@ -21,7 +20,6 @@ MOST_RECORDS = 100_000
 busy proxy."""
 
 
-@described(KEY)
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
     """One of the keys with the most labels, except those of judges, in the last day at one service

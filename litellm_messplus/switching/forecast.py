@@ -90,15 +90,6 @@ class Forecast:
     cost: Range | None
     would_have_saved: Range | None = None
 
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "Forecast":
-        """Rebuild the forecast from its fields, as JSON."""
-        ranges = {
-            name: None if plain.get(name) is None else Range(**plain[name])
-            for name in ("satisfaction", "cost", "would_have_saved")
-        }
-        return cls(plain["requests"], plain["called"], **ranges)
-
 
 @dataclass(frozen=True, slots=True)
 class Happened:

@@ -51,6 +51,12 @@ def is_of_litellm(before: str) -> bool:
     return before == LITELLM or group_of(before) is not None
 
 
+def mode_in_words(mode: str, share: float, before: str | None) -> str:
+    """Describe how far a zoo is switched on, and what serves the requests it does not route."""
+    of = f" of {share:.3g}" if mode == Mode.CANARY else ""
+    return f"{mode}{of}, before {before or 'nothing: no way back'}"
+
+
 @dataclass(frozen=True, slots=True)
 class ZooMode:
     """The mode of one zoo. Under `canary`, ``share`` of the conversations is routed; ``before``

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from litellm_messplus.brain.metrics import MEANINGS
-from litellm_messplus.status.report import AlertKind
+from litellm_messplus.status.alerts import AlertKind
 from tests.support.markdown import ROOT, Document
 from tests.support.packages import program
 

@@ -29,7 +29,7 @@ from litellm_messplus.serving.headers import response_headers
 from litellm_messplus.serving.page import zoo_routes
 from litellm_messplus.serving.visibility import attributes
 from litellm_messplus.settings.labels import ChecksSettings
-from litellm_messplus.status.report import AlertKind
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.store.erasing import ERASED
 from tests.docs.counters import counted
 from tests.support.builders import request

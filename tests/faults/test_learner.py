@@ -16,7 +16,7 @@ import pytest
 
 from litellm_messplus.learning.keeper import SILENT_SECONDS
 from litellm_messplus.learning.spool import LATE_SECONDS
-from litellm_messplus.status.report import AlertKind
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.store import inbox
 from litellm_messplus.store.database import create_engine
 from tests.support.faults import Fault, Row, conclude

@@ -22,7 +22,7 @@ from litellm_messplus.records import (
     exploration_call_id,
 )
 from litellm_messplus.runtime.vocabulary import CallRole, GradingStatus, LabelKind
-from litellm_messplus.status.report import LiveLevel
+from litellm_messplus.status.figures import LiveLevel
 from litellm_messplus.store import log
 from tests.support.builders import label, request, served_call
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +20,7 @@ from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.page import at_most, own_origin, zoo_routes
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.report import LiveLevels, Status, Unrouted
+from litellm_messplus.status.figures import LiveLevels, Plain
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import CANDIDATES, LARGE, LIVE, ZOO, fill
 from tests.support.builders import build_engine, build_zoo
@@ -58,7 +58,7 @@ class ServedPage:
     live: LiveLevels = field(default_factory=lambda: LIVE)
     port: int = field(default_factory=free_port)
     counters: Counters = field(default_factory=Counters)
-    unrouted: tuple[Unrouted, ...] = ()
+    unrouted: list[Plain] = field(default_factory=list)
     codes_per_minute: int = 1_000_000
 
     @property
@@ -69,9 +69,9 @@ class ServedPage:
         database = create_engine(self.database_url, connections=3)
         self.sign_ins = SignIns(database)
 
-        async def status() -> Status:
+        async def status() -> Plain:
             found = await read_status(database, live=self.live, with_calibration=False)
-            return replace(found, unrouted=self.unrouted)
+            return found | {"unrouted": self.unrouted}
 
         @asynccontextmanager
         async def disposing(_: FastAPI) -> AsyncIterator[None]:

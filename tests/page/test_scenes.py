@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from litellm_messplus.status.report import Unrouted
 from tests.page.scenes import FAILED, SERVED
 from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
@@ -46,7 +45,7 @@ def assert_usable(opened: Opened, page: "Page") -> None:
 @pytest.mark.parametrize("scene", ["outage_url"], indirect=True)
 def test_an_outage_shows_the_answered_share_in_red(scene: ServedPage, opened: Opened) -> None:
     """And what was not routed, as a notice."""
-    scene.unrouted = (Unrouted(ZOO, "image_generation", 1_200),)
+    scene.unrouted = [{"zoo": ZOO, "call_type": "image_generation", "answers": 1_200}]
     page = opened.sign_in()
     card = page.locator(".promise").first
     share = f"{100 * SERVED / (SERVED + FAILED):.1f} %"

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store.tables import calls, outcomes
 from tests.support.in_process import url, written
 from tests.support.journey import Journey, RoutedRequest, journey, live
@@ -27,11 +27,11 @@ async def test_another_model_than_chosen_is_counted_and_shown(tmp_path: Path) ->
         await proxy.settled()
         assert proxy.counters == {"served_not_chosen": 20}
     status = await status_of(url(tmp_path))
-    (alert, *_) = status.alerts
-    assert alert.kind is AlertKind.SERVED_NOT_CHOSEN
-    assert "20 of the 40 requests of the last 5 minutes" in alert.message
-    (level,) = status.levels
-    assert level.overall.savings is None
+    (alert, *_) = status["alerts"]
+    assert alert["kind"] == AlertKind.SERVED_NOT_CHOSEN
+    assert "20 of the 40 requests of the last 5 minutes" in alert["message"]
+    (level,) = status["levels"]
+    assert level["overall"]["savings"] is None
     rows = await written(tmp_path, calls)
     assert sum(row.served_not_chosen for row in rows if row.role == "served") == 20
     compared = [row for row in await written(tmp_path, outcomes) if row.cost_largest is not None]
@@ -47,8 +47,8 @@ async def test_one_in_a_hundred_is_no_alarm(tmp_path: Path) -> None:
         await proxy.settled()
         assert proxy.counters == {"served_not_chosen": 1}
     status = await status_of(url(tmp_path))
-    assert AlertKind.SERVED_NOT_CHOSEN not in {alert.kind for alert in status.alerts}
-    assert status.levels[0].overall.savings is not None
+    assert AlertKind.SERVED_NOT_CHOSEN not in {alert["kind"] for alert in status["alerts"]}
+    assert status["levels"][0]["overall"]["savings"] is not None
 
 
 async def served_by(proxy: Journey, identity: str, **payload: Any) -> None:

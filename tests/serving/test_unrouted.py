@@ -9,8 +9,9 @@ import pytest
 from litellm_messplus.brain.metrics import exposition
 from litellm_messplus.brain.shared_counters import counters_of
 from litellm_messplus.serving import litellm_seam
+from litellm_messplus.status.alerts import unrouted_of
+from litellm_messplus.status.build import Rows, build_status
 from litellm_messplus.status.render import summary
-from litellm_messplus.status.report import Status, Unrouted, unrouted_of
 from tests.support.journey import Journey, journey
 
 
@@ -32,9 +33,12 @@ async def test_call_types_are_counted(tmp_path: Path, monkeypatch: pytest.Monkey
         counts = proxy.counters
 
     found = unrouted_of(counts)
-    assert found == (Unrouted("zoo", "aembedding", 3), Unrouted("zoo", "amoderation", 1))
+    assert found == [
+        {"zoo": "zoo", "call_type": "aembedding", "answers": 3},
+        {"zoo": "zoo", "call_type": "amoderation", "answers": 1},
+    ]
     assert counters_of(counts) == {}
-    (first, _) = map(str, summary(Status(1, (), (), (), (), (), unrouted=found)))
+    (first, _) = summary(build_status(Rows(), 1) | {"unrouted": found})
     assert first == "zoo: 3 requests by aembedding were not routed"
     gauge = 'messplus_unrouted{call_type="aembedding",zoo="zoo"} 3.0'
     assert gauge in exposition({}, counts)

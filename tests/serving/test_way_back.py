@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.status.report import AlertKind
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK
 from litellm_messplus.switching.modes import Mode
@@ -96,10 +96,10 @@ async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptur
         assert row.forecast is None, "too few were decided aside"
         (alert,) = [
             each
-            for each in (await proxy.plugin.parts.brain.watch.read()).alerts
-            if each.kind is AlertKind.RETURNED
+            for each in (await proxy.plugin.parts.brain.watch.read())["alerts"]
+            if each["kind"] == AlertKind.RETURNED
         ]
-        assert alert.zoo == "zoo"
+        assert alert["zoo"] == "zoo"
         await looks(proxy)  # it has returned: nothing more happens
         assert proxy.counters["zoos_returned"] == 1
 
@@ -154,7 +154,7 @@ async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
         await looks(proxy)  # what came before counts no more
         assert mode_of(proxy) is Mode.CANARY
         status = await proxy.plugin.parts.brain.watch.read()
-    assert AlertKind.RETURNED not in {each.kind for each in status.alerts}
+    assert AlertKind.RETURNED not in {each["kind"] for each in status["alerts"]}
 
 
 async def test_one_keys_failures_return_nothing_and_those_of_all_do(tmp_path: Path) -> None:

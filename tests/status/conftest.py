@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.figures import Plain
 from tests.support.history import History, migrated
 from tests.support.seeded import seeded
 
@@ -26,10 +26,10 @@ def seeded_log(tmp_path_factory: pytest.TempPathFactory, recorded: History) -> P
 
 
 @pytest.fixture(scope="session")
-def status(seeded_log: Path) -> Status:
+def status(seeded_log: Path) -> Plain:
     return read(seeded_log, WINDOW)
 
 
-def read(path: Path, window: int = WINDOW) -> Status:
+def read(path: Path, window: int = WINDOW) -> Plain:
     """The status of a SQLite file."""
     return asyncio.run(status_of(f"sqlite+aiosqlite:///{path}", window))

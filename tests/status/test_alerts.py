@@ -11,10 +11,17 @@ from litellm_messplus.core import adaptive
 from litellm_messplus.core.decision import Estimate, Reason, Situation
 from litellm_messplus.core.trying import Knowledge
 from litellm_messplus.labels.agreement import Agreement, PositionBias
-from litellm_messplus.status.alerts import AlertLog, RecentFailures, failure_alerts
+from litellm_messplus.status.alerts import (
+    AlertKind,
+    AlertLog,
+    RecentFailures,
+    alert,
+    failure_alerts,
+    subject,
+)
 from litellm_messplus.status.build import build_status
+from litellm_messplus.status.figures import LiveLevel, Plain, Source
 from litellm_messplus.status.reading import RECENT_DECISIONS
-from litellm_messplus.status.report import Alert, AlertKind, LiveLevel, Source, Status
 from litellm_messplus.store.key_activity import KeyStatus
 from tests.status.conftest import read
 from tests.support.history import History, migrated
@@ -22,8 +29,8 @@ from tests.support.seeded import Case, add
 from tests.support.statuses import EMPTY, GRADING, KEY, NEWEST, status, totals
 
 
-def kinds(found: Status) -> list[AlertKind]:
-    return [alert.kind for alert in found.alerts]
+def kinds(found: Plain) -> list[AlertKind]:
+    return [each["kind"] for each in found["alerts"]]
 
 
 def test_all_is_well() -> None:
@@ -52,7 +59,7 @@ def test_the_newest_requests_alone_may_miss_the_promise() -> None:
     found = status(last=last, rate=0.75)
 
     assert kinds(found) == [AlertKind.BELOW]
-    assert found.alerts[0].message == (
+    assert found["alerts"][0]["message"] == (
         "below the promise over the last 500 requests: "
         "50.0 % satisfied (45.6 to 54.4 %) of 500 judged, promised 70.0 %"
     )
@@ -67,20 +74,20 @@ STOPPED = replace(GRADING, weight=0.0, agreement=Agreement(20, 17, 13, 15))
 )
 def test_a_judge_that_stopped_is_reported_once(live: LiveLevel | None, below: str) -> None:
     found = status(grading=STOPPED, live=live)
-    (judge,) = found.judges
+    (judge,) = found["judges"]
 
-    assert (judge.counts, judge.note) == (False, f"does not count: agreement 0.07 {below}")
+    assert (judge["counts"], judge["note"]) == (False, f"does not count: agreement 0.07 {below}")
     assert kinds(found) == [AlertKind.JUDGE_STOPPED]
-    assert found.alerts[0].subject == KEY[0]
-    assert found.alerts[0].message == f"the judge gpt-judge {judge.note}"
+    assert subject(found["alerts"][0]) == KEY[0]
+    assert found["alerts"][0]["message"] == f"the judge gpt-judge {judge['note']}"
 
 
 def test_a_judge_that_is_left_out_on_purpose_is_no_alert() -> None:
     found = status(grading=replace(GRADING, is_left_out=True))
-    (judge,) = found.judges
+    (judge,) = found["judges"]
 
-    assert (judge.counts, kinds(found)) == (False, [])
-    assert judge.note == "does not count: judges are left out of the precedence"
+    assert (judge["counts"], kinds(found)) == (False, [])
+    assert judge["note"] == "does not count: judges are left out of the precedence"
 
 
 @pytest.mark.parametrize(
@@ -97,16 +104,16 @@ def test_a_judge_that_is_left_out_on_purpose_is_no_alert() -> None:
 )
 def test_the_note_of_a_judge(changes: Any, counts: bool | None, note: str) -> None:
     found = status(grading=replace(GRADING, **changes))
-    (judge,) = found.judges
+    (judge,) = found["judges"]
 
-    assert (judge.counts, judge.note, kinds(found)) == (counts, note, [])
+    assert (judge["counts"], judge["note"], kinds(found)) == (counts, note, [])
 
 
 def test_a_judge_that_prefers_a_place_is_noted_for_that() -> None:
     found = status(grading=replace(GRADING, weight=0.0, position=PositionBias(60, 2)))
-    (judge,) = found.judges
+    (judge,) = found["judges"]
 
-    assert judge.note.startswith("does not count: it prefers the answer shown first by +0.94")
+    assert judge["note"].startswith("does not count: it prefers the answer shown first by +0.94")
     assert kinds(found) == [AlertKind.JUDGE_STOPPED]
 
 
@@ -115,15 +122,20 @@ def test_a_key_that_says_more_than_counts_is_named_by_its_hash() -> None:
     usual = replace(held, key_hash="usual", verdicts=8, held=0)
     found = status(keys=[held, usual])
 
-    (alert,) = found.alerts
-    assert (alert.kind, alert.zoo, alert.service_level) == (AlertKind.KEY_HELD, *KEY)
-    assert alert.message == "keys said more than counts: 0123abcd (30 of 40 labels)"
+    (only,) = found["alerts"]
+    assert (only["kind"], only["zoo"], only["service_level"]) == (AlertKind.KEY_HELD, *KEY)
+    assert only["message"] == "keys said more than counts: 0123abcd (30 of 40 labels)"
 
 
 def test_what_labels_cost_is_shown_next_to_what_is_saved() -> None:
-    (costs,) = status().label_costs
+    (costs,) = status()["label_costs"]
 
-    assert (costs.zoo, costs.saved, costs.unseen, costs.judging) == (KEY[0], 31.0, 1.0, 1.25)
+    assert tuple(costs[name] for name in ("zoo", "saved", "unseen", "judging")) == (
+        KEY[0],
+        31.0,
+        1.0,
+        1.25,
+    )
 
 
 def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:
@@ -132,24 +144,24 @@ def test_few_requests_are_no_reason_to_ask_for_feedback() -> None:
 
 def test_what_the_engine_says_counts_more_than_the_log() -> None:
     found = status(live=LiveLevel(queue=3.0, is_within_reach=True), is_out_of_reach=True)
-    level = found.levels[0]
+    level = found["levels"][0]
 
     assert kinds(found) == []
-    assert (level.queue, level.price, level.source) == (3.0, 0.02, Source.ENGINE)
+    assert (level["queue"], level["price"], level["source"]) == (3.0, 0.02, Source.ENGINE)
 
 
 def test_a_promise_is_shown_before_its_first_request() -> None:
     live = {KEY: LiveLevel(queue=0.0, alpha=0.8, cost_unit="usd")}
-    found = build_status(EMPTY, 500, live).levels[0]
+    found = build_status(EMPTY, 500, live)["levels"][0]
 
-    assert (found.alpha, found.overall.satisfaction.requests) == (0.8, 0)
-    assert found.overall.satisfaction.evidence == "no requests yet"
+    assert (found["alpha"], found["overall"]["satisfaction"]["requests"]) == (0.8, 0)
+    assert found["overall"]["satisfaction"]["evidence"] == "no requests yet"
 
 
 def test_a_promise_that_is_configured_no_longer_is_left_out() -> None:
     rows = replace(EMPTY, newest={("old", "default"): NEWEST})
 
-    assert build_status(rows, 500, live={}).levels == ()
+    assert build_status(rows, 500, live={})["levels"] == []
 
 
 def test_nothing_can_hold_alpha_when_most_of_the_newest_decisions_say_so(tmp_path: Path) -> None:
@@ -186,23 +198,23 @@ def test_no_failures_no_alert() -> None:
 def test_gates_that_failed_stand_as_an_alert_that_says_who_served() -> None:
     (found,) = failure_alerts({"gate_failures": 3})
 
-    assert found.kind is AlertKind.GATES
-    assert "gate_failures 3" in found.message
-    assert "the largest served" in found.message
+    assert found["kind"] is AlertKind.GATES
+    assert "gate_failures 3" in found["message"]
+    assert "the largest served" in found["message"]
 
 
-def alert(kind: AlertKind = AlertKind.BELOW, message: str = "60 %") -> Alert:
-    return Alert(kind, message, *KEY)
+def below(kind: AlertKind = AlertKind.BELOW, message: str = "60 %") -> Plain:
+    return alert(kind, message, *KEY)
 
 
 def test_an_alert_is_reported_once_though_its_numbers_change() -> None:
     log = AlertLog(patience=1)
 
-    assert log.update([alert()]) == ["alert below (llama/default): 60 %"]
-    assert log.update([alert(message="61 %")]) == []
+    assert log.update([below()]) == ["alert below (llama/default): 60 %"]
+    assert log.update([below(message="61 %")]) == []
     assert log.update([]) == ["alert below (llama/default) is over"]
     assert log.update([]) == []
-    assert log.update([alert()]) == ["alert below (llama/default): 60 %"]
+    assert log.update([below()]) == ["alert below (llama/default): 60 %"]
 
 
 def test_a_failure_that_does_not_come_again_is_over_after_ten_minutes() -> None:
@@ -222,26 +234,26 @@ def test_a_failure_that_does_not_come_again_is_over_after_ten_minutes() -> None:
 
 def test_a_wavering_alert_is_one_alert() -> None:
     log = AlertLog(patience=3)
-    log.update([alert()])
+    log.update([below()])
 
     for _ in range(5):
-        assert log.update([]) + log.update([]) + log.update([alert()]) == []
+        assert log.update([]) + log.update([]) + log.update([below()]) == []
     assert log.update([]) + log.update([]) == []
     assert log.update([]) == ["alert below (llama/default) is over"]
 
 
 def test_alerts_are_distinguished() -> None:
     log = AlertLog(patience=1)
-    other = Alert(AlertKind.BELOW, "x", "llama", "gold")
+    other = alert(AlertKind.BELOW, "x", "llama", "gold")
 
-    assert len(log.update([alert(), other, alert(AlertKind.JOURNAL)])) == 3
-    assert log.update([alert(), alert(AlertKind.JOURNAL)]) == ["alert below (llama/gold) is over"]
+    assert len(log.update([below(), other, below(AlertKind.JOURNAL)])) == 3
+    assert log.update([below(), below(AlertKind.JOURNAL)]) == ["alert below (llama/gold) is over"]
 
 
 def test_the_lines_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     log = AlertLog(patience=1)
     with caplog.at_level(logging.INFO, logger="litellm_messplus"):
-        log.update([alert(), alert(AlertKind.THIN_EVIDENCE)])
+        log.update([below(), below(AlertKind.THIN_EVIDENCE)])
         log.update([])
 
     levels = [record.levelno for record in caplog.records]

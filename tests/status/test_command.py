@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.figures import Plain
 from tests.status.conftest import WINDOW, read
 from tests.support.commands import refusal, shown
 from tests.support.history import History, migrated
@@ -31,7 +31,7 @@ def url_of(path: Path) -> str:
 def test_json_of_a_database(seeded_log: Path) -> None:
     output = shown("status", "--database", url_of(seeded_log), "--window", str(WINDOW), "--json")
 
-    assert Status.of(json.loads(output)) == read(seeded_log)
+    assert json.loads(output) == read(seeded_log)
 
 
 def test_one_line_for_each_promise(seeded_log: Path) -> None:
@@ -85,8 +85,8 @@ def test_in_eighty_columns_no_name_and_no_figure_is_cut(seeded_log: Path) -> Non
 
     assert "…" not in tables
     assert all(len(line) <= 80 for line in tables.splitlines())
-    for each in read(seeded_log).calibration[0].candidates:
-        assert tables.count(each.candidate) > len(each.bins)
+    for each in read(seeded_log)["calibration"][0]["candidates"]:
+        assert tables.count(each["candidate"]) > len(each["bins"])
 
 
 def test_an_empty_database(elsewhere: Path) -> None:
@@ -179,11 +179,11 @@ def answering(patch: pytest.MonkeyPatch, answer: httpx.Response | Exception) -> 
     return requests
 
 
-def test_a_running_proxy_is_asked(status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = answering(monkeypatch, httpx.Response(200, json=status.as_dict()))
+def test_a_running_proxy_is_asked(status: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = answering(monkeypatch, httpx.Response(200, json=status))
     output = shown("status", "--url", f"{URL}/", "--key", "sk-1", "--window", "50", "--json")
 
-    assert json.loads(output) == status.as_dict()
+    assert json.loads(output) == status
     key = {"authorization": "Bearer sk-1"}
     assert requests == [("GET", f"{URL}/messplus/status", {"window": 50}, key)]
 

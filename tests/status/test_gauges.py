@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from litellm_messplus.status.build import build_status
 from litellm_messplus.status.gauges import MEANINGS, Series, gauges
-from litellm_messplus.status.report import AsBefore
-from tests.support.statuses import status
+from tests.support.statuses import rows, status, totals
 
 LEVEL = {"zoo": "llama", "service_level": "default"}
 
@@ -38,11 +38,11 @@ def test_what_is_unknown_has_no_gauge() -> None:
     assert not names & {"messplus_cost_per_request", "messplus_saved_share_largest"}
 
 
-def test_every_gauge_that_is_declared_is_there_and_no_other() -> None:
-    known = status(rate=0.6)
-    before = AsBefore(400, 12.5, 0.99, 350, 0.9, 0.86, 0.93, 5.0)
-    levels = tuple(replace(level, as_before=before) for level in known.levels)
+def test_every_declared_gauge_is_there() -> None:
+    before = totals(requests=400, judged=350, rate=0.9)
+    log = rows(rate=0.6)
+    span = replace(log.last, totals={**log.last.totals, ("llama", "default:before"): before})
+    found = build_status(replace(log, last=span), 500)
 
-    found = gauges(replace(known, levels=levels))
-
-    assert {series.metric for series in found} == MEANINGS.keys()
+    assert {series.metric for series in gauges(found)} == MEANINGS.keys()
+    assert found["levels"][0]["as_before"]["requests"] == 400

@@ -9,8 +9,8 @@ from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.calibration import JudgedCall
+from litellm_messplus.status.figures import Plain
 from litellm_messplus.status.reading import judged_calls
-from litellm_messplus.status.report import Status
 from litellm_messplus.store.database import create_engine
 from tests.status.conftest import read
 from tests.support.history import PREDICTED, History, migrated
@@ -113,24 +113,26 @@ def test_what_was_not_predicted_or_not_judged_is_left_out(tmp_path: Path) -> Non
 def test_the_status_has_it(tmp_path: Path) -> None:
     found(tmp_path, *[Case(SMALL, (1.0,)), Case(LARGEST, (0.0,))] * 4)
 
-    (calibration,) = read(tmp_path / "a.db").calibration
+    (calibration,) = read(tmp_path / "a.db")["calibration"]
 
-    assert (calibration.zoo, calibration.reading.calls) == (ZOO, 8)
-    assert {each.candidate: each.bins[0].satisfied for each in calibration.candidates} == {
+    assert (calibration["zoo"], calibration["reading"]["calls"]) == (ZOO, 8)
+    assert {
+        each["candidate"]: each["bins"][0]["satisfied"] for each in calibration["candidates"]
+    } == {
         SMALL: 1.0,
         LARGEST: 0.0,
     }
 
 
-def test_calibration_is_left_out_if_nobody_asks(seeded_log: Path, status: Status) -> None:
+def test_calibration_is_left_out_if_nobody_asks(seeded_log: Path, status: Plain) -> None:
     """Alerts and metrics look every minute, and nothing else in them may differ."""
 
-    async def ask() -> Status:
+    async def ask() -> Plain:
         engine = create_engine(f"sqlite+aiosqlite:///{seeded_log}")
         try:
-            return await read_status(engine, status.window, with_calibration=False)
+            return await read_status(engine, status["window"], with_calibration=False)
         finally:
             await engine.dispose()
 
-    assert status.calibration
-    assert asyncio.run(ask()) == replace(status, calibration=())
+    assert status["calibration"]
+    assert asyncio.run(ask()) == status | {"calibration": []}

@@ -16,9 +16,9 @@ from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_in
 from litellm_messplus.inspecting.render import sentences
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.status.alerts import AlertLog, change_alerts
+from litellm_messplus.status.alerts import AlertKind, AlertLog, change_alerts
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.report import AlertKind, LiveLevel, Status
+from litellm_messplus.status.figures import LiveLevel, Plain
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.model_changes import ModelChange, changes_of
@@ -84,18 +84,18 @@ def test_the_change_is_that_of_the_labels() -> None:
     assert found.labels < 15
 
 
-def read(path: Path) -> Status:
+def read(path: Path) -> Plain:
     return asyncio.run(status_of(str(path)))
 
 
 def test_a_database_tells_it_for_a_day(tmp_path: Path) -> None:
     found = read(logged(tmp_path / "new.db", datetime.now(UTC) - timedelta(hours=1)))
-    (alert,) = [each for each in found.alerts if each.kind is AlertKind.MODEL_CHANGED]
-    (change,) = found.model_changes
-    assert (alert.zoo, alert.message) == ("zoo", change.words)
+    (alert,) = [each for each in found["alerts"] if each["kind"] == AlertKind.MODEL_CHANGED]
+    (change,) = found["model_changes"]
+    assert (alert["zoo"], change["candidate"]) == ("zoo", SMALL)
     old = read(logged(tmp_path / "old.db", datetime.now(UTC) - timedelta(hours=25)))
-    assert old.model_changes == ()
-    assert AlertKind.MODEL_CHANGED not in [each.kind for each in old.alerts]
+    assert old["model_changes"] == []
+    assert AlertKind.MODEL_CHANGED not in [each["kind"] for each in old["alerts"]]
 
 
 def test_requests_since_the_change_are_explained_with_it(tmp_path: Path) -> None:
@@ -112,11 +112,12 @@ def test_requests_since_the_change_are_explained_with_it(tmp_path: Path) -> None
 
 def test_a_running_engine_tells_it_too_with_the_rate_before_and_since() -> None:
     found = status(live=LiveLevel(queue=0.0, changes=(CHANGE,)))
-    assert found.model_changes == (CHANGE,)
-    (alert,) = [each for each in found.alerts if each.kind is AlertKind.MODEL_CHANGED]
-    assert (alert.zoo, alert.service_level) == (KEY[0], None)
-    assert alert.message == "gpt-4 seems to answer worse: 36 % satisfied since 12:00, 90 % before"
-    assert Status.of(found.as_dict()).model_changes == (CHANGE,)
+    assert [each["candidate"] for each in found["model_changes"]] == [CHANGE.candidate]
+    (alert,) = [each for each in found["alerts"] if each["kind"] == AlertKind.MODEL_CHANGED]
+    assert (alert["zoo"], alert["service_level"]) == (KEY[0], None)
+    assert (
+        alert["message"] == "gpt-4 seems to answer worse: 36 % satisfied since 12:00, 90 % before"
+    )
 
 
 def test_a_second_model_that_changes_on_the_same_day_has_a_line_of_its_own_in_the_log() -> None:

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.figures.words import value_at
 from litellm_messplus.status.calibration import (
     Bin,
     CandidateCalibration,
     PromptGain,
     ZooCalibration,
 )
-from litellm_messplus.status.report import Status
+from litellm_messplus.status.figures import Plain, value_at
 from tests.status.conftest import WINDOW
 from tests.support.markdown import ROOT, Document
 
@@ -65,7 +64,7 @@ FIGURES = {
     ("query", "span"), [(SUMS, "last"), *((query, "overall") for query in FIGURES)]
 )
 def test_a_query_gives_what_the_status_says(
-    connection: sqlite3.Connection, status: Status, query: str, span: str
+    connection: sqlite3.Connection, status: Plain, query: str, span: str
 ) -> None:
     condition = "WHERE place <= 500\n"
     assert (condition in query) is (query == SUMS)
@@ -73,38 +72,42 @@ def test_a_query_gives_what_the_status_says(
 
     rows = ask(connection, query.replace(condition, replaced))
 
-    assert len(rows) == len(status.levels)
-    for row, level in zip(rows, status.levels, strict=True):
+    assert len(rows) == len(status["levels"])
+    for row, level in zip(rows, status["levels"], strict=True):
         for name, path in FIGURES[query].items():
             value = value_at(level, path.replace("SPAN", span))
             known = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
             assert row[name] == known, name
 
 
-def test_calls_without_a_cost(connection: sqlite3.Connection, status: Status) -> None:
+def test_calls_without_a_cost(connection: sqlite3.Connection, status: Plain) -> None:
     rows = ask(connection, SQL["Calls without a cost"])
     counted = {row["service_level"]: row["calls_without_cost"] for row in rows}
 
     assert counted
-    for level in status.levels:
-        expected = counted.get(level.service_level, 0)
-        assert level.overall.cost.calls_without_cost == expected
+    for level in status["levels"]:
+        expected = counted.get(level["service_level"], 0)
+        assert level["overall"]["cost"]["calls_without_cost"] == expected
 
 
-def test_what_nothing_can_hold(connection: sqlite3.Connection, status: Status) -> None:
+def test_what_nothing_can_hold(connection: sqlite3.Connection, status: Plain) -> None:
     rows = ask(connection, SQL["What nothing can hold"])
 
     assert [row["service_level"] for row in rows] == ["gold"]
-    assert [each.service_level for each in status.levels if not each.is_within_reach] == ["gold"]
+    unheld = [each for each in status["levels"] if not each["is_within_reach"]]
+    assert [each["service_level"] for each in unheld] == ["gold"]
 
 
-def test_predictions_against_verdicts(connection: sqlite3.Connection, status: Status) -> None:
+def test_predictions_against_verdicts(connection: sqlite3.Connection, status: Plain) -> None:
     rows = ask(connection, SQL["Predictions against verdicts"])
-    (found,) = status.calibration
+    (found,) = status["calibration"]
     expected = [
-        (found.zoo, candidate.candidate, each.low, each.calls, each.predicted, each.satisfied)
-        for candidate in found.candidates
-        for each in candidate.bins
+        (
+            *(found["zoo"], candidate["candidate"]),
+            *(each[name] for name in ("low", "calls", "predicted", "satisfied")),
+        )
+        for candidate in found["candidates"]
+        for each in candidate["bins"]
     ]
 
     assert len(expected) > 2

@@ -11,10 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.brain import monitoring
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.vocabulary import CallStatus, Failure
-from litellm_messplus.status.alerts import failing_alerts
+from litellm_messplus.status.alerts import AlertKind, failing_alerts
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.reading import MINUTES, WELL, Recent, newest, recent_requests
-from litellm_messplus.status.report import AlertKind
 from litellm_messplus.store import log
 from tests.support.builders import LARGE, MEDIUM, SMALL, exploration_call, request, served_call
 
@@ -39,7 +38,7 @@ def test_more_than_5_percent_of_at_least_20_are_an_alert(
 ) -> None:
     alerts = list(failing_alerts({"zoo": Recent(ended, Counter(failures))}))
 
-    assert [each.kind for each in alerts] == ([AlertKind.FAILING] if is_failing else [])
+    assert [each["kind"] for each in alerts] == ([AlertKind.FAILING] if is_failing else [])
 
 
 def test_it_is_looked_for_often_enough_to_fire_within_a_minute() -> None:
@@ -58,8 +57,8 @@ async def messages(
         unseen = exploration_call(name, ended_at=at, status=CallStatus.FAILURE)
         await log.append(engine, [request(name, created_at=at), call, unseen])
     found = await read_status(engine)
-    failing = [each for each in found.alerts if each.kind is AlertKind.FAILING]
-    return [each.message for each in failing if each.candidate == candidate]
+    failing = [each for each in found["alerts"] if each["kind"] == AlertKind.FAILING]
+    return [each["message"] for each in failing if each["candidate"] == candidate]
 
 
 async def test_an_endpoint_that_fails_all_is_named(database: AsyncEngine) -> None:

@@ -10,10 +10,11 @@ from rich.console import Console
 
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.runtime.vocabulary import Failure
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.build import build_status
+from litellm_messplus.status.figures import LiveLevel, Plain
 from litellm_messplus.status.reading import Recent
 from litellm_messplus.status.render import render, summary
-from litellm_messplus.status.report import AlertKind, LiveLevel, Status
 from tests.status.test_alerts import STOPPED
 from tests.support.statuses import EMPTY, KEY, rows, status, totals
 
@@ -21,12 +22,12 @@ MANY: dict[str, Any] = {"judged": 4000, "requests": 5000, "rate": 0.7}
 NOTHING = {"judged": 0, "rate": None, "mean_alpha": None}
 
 
-def line(found: Status) -> str:
+def line(found: Plain) -> str:
     (text,) = summary(found)
-    return text.plain
+    return text
 
 
-def printed(found: Status) -> str:
+def printed(found: Plain) -> str:
     written = StringIO()
     Console(width=200, file=written).print(render(found))
     return written.getvalue()
@@ -111,7 +112,7 @@ def test_what_to_do(changes: Any, expected: str) -> None:
 
 
 def test_a_judge_is_proposed_where_there_is_none() -> None:
-    found = replace(status(judged=50), judges=())
+    found = status(judged=50) | {"judges": []}
 
     assert line(found).endswith("; to do: send feedback, or switch a judge on")
 
@@ -125,8 +126,8 @@ def test_before_the_first_request() -> None:
 
 def test_a_proxy_that_does_not_name_the_largest() -> None:
     found = status()
-    (level,) = found.levels
-    found = replace(found, levels=(replace(level, largest=None),))
+    (level,) = found["levels"]
+    level["largest"] = None
 
     assert "routing saved 31 (77.5 %) of always calling the largest model;" in line(found)
     assert "saved against the largest model" in printed(found)
@@ -136,7 +137,7 @@ def test_the_verdict_is_the_same_in_the_table_and_in_json() -> None:
     found = status(**MANY)
 
     assert "on track" in printed(found)
-    assert found.as_dict()["levels"][0]["overall"]["satisfaction"]["verdict"] == "on track"
+    assert found["levels"][0]["overall"]["satisfaction"]["verdict"] == "on track"
 
 
 def test_a_zoo_that_fails_is_not_on_track_whatever_was_measured() -> None:
@@ -144,7 +145,7 @@ def test_a_zoo_that_fails_is_not_on_track_whatever_was_measured() -> None:
     failing = {KEY: Recent(120, failed)}
     found = build_status(replace(rows(rate=0.8, is_out_of_reach=True), recent=failing), 500)
 
-    assert [each.kind for each in found.alerts] == [AlertKind.FAILING]
+    assert [each["kind"] for each in found["alerts"]] == [AlertKind.FAILING]
     assert ": failing; " in line(found)
     assert line(found).endswith("; to do: see the alerts below")
-    assert {found.levels[0].overall.satisfaction.verdict} == {Standing.FAILING}
+    assert {found["levels"][0]["overall"]["satisfaction"]["verdict"]} == {Standing.FAILING}

@@ -7,9 +7,9 @@ from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.status.build import Rows, Span, build_status
+from litellm_messplus.status.figures import LiveLevel, Plain
 from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.reading import Newest
-from litellm_messplus.status.report import LiveLevel, Status
 from litellm_messplus.store.judging import LabelCosts
 from litellm_messplus.store.key_activity import KeyStatus
 
@@ -62,8 +62,8 @@ TALLY = Tally(
 TOTALS = totals()
 NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, largest="large")
 SOURCES = (
-    Given(LabelKind.FEEDBACK, "feedback", 400, 200.0, 200.0, 400),
-    Given(LabelKind.JUDGE, "judge", 500, 400.0, 400.0, 400),
+    Given(LabelKind.FEEDBACK, "feedback", 400, 200.0, 400),
+    Given(LabelKind.JUDGE, "judge", 500, 400.0, 400),
 )
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
@@ -78,7 +78,7 @@ def status(
     grading: Grading = GRADING,
     keys: Sequence[KeyStatus] = (),
     **changes: float | None,
-) -> Status:
+) -> Plain:
     """Of one promise: 1000 requests, 800 with a verdict, unless changed."""
     found = rows(
         is_out_of_reach=is_out_of_reach,

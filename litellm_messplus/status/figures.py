@@ -1,0 +1,419 @@
+"""Each figure that an operator sees, declared once: where it stands in the JSON of the status, what
+it means, how it follows from what was read, its gauge, and its row in `messplus status`.
+
+JSON, metrics, the terminal's tables and those of `docs/status.md` (`make docs`) are made from here,
+in this order. Shares are from 0 to 1, costs in the zoo's unit. None is unknown, never zero.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from litellm_messplus.figures.interval import Standing, is_thin, standing
+from litellm_messplus.figures.tally import Tally, share
+from litellm_messplus.figures.templates import written
+from litellm_messplus.figures.words import UNKNOWN
+from litellm_messplus.runtime.vocabulary import Failure
+from litellm_messplus.status.labels import Given, Grading
+from litellm_messplus.status.reading import Key
+from litellm_messplus.store.judging import LabelCosts
+from litellm_messplus.store.key_activity import KeyStatus
+from litellm_messplus.store.model_changes import ModelChange
+
+T = TypeVar("T")
+Plain = dict[str, Any]
+"""A part of the status as it stands in its JSON."""
+
+
+class Figure(NamedTuple, Generic[T]):
+    """A figure at a ``path`` of its part of the status."""
+
+    path: str
+    meaning: str = ""
+    """What it means, for the docs; without, the meaning before is of both."""
+    of: Callable[[T], Any] | None = None
+    """How it follows from what was read; without, it is the attribute of its name."""
+    gauge: str = ""
+    row: str = ""
+    """The title of its row, or column, in the terminal: a template; without, it has none."""
+    text: str = "figure"
+    """How it is written there: a filter of the value, or a template over the part."""
+    help: str = ""
+    """The help of its metric, where that is not the path."""
+
+    @property
+    def template(self) -> str:
+        """The template of its text."""
+        return self.text if "{" in self.text else f"{{{{ {self.path} | {self.text} }}}}"
+
+
+def part(figures: Iterable[Figure[T]], found: T, **known: Any) -> Plain:
+    """Compute the figures of a part, except those ``known``. What lies within an unknown one is
+    left out."""
+    plain: Plain = {}
+    for path, _, of, *_ in figures:
+        above, _, name = path.rpartition(".")
+        holder = plain.setdefault(above, {}) if above else plain
+        if path in known:
+            holder[name] = known[path]
+        elif holder is not None:
+            holder[name] = getattr(found, name) if of is None else of(found)
+    return plain
+
+
+def value_at(found: Any, path: str) -> Any:
+    """Return the value at a path of a part; None if it lies within an unknown one."""
+    for name in path.split("."):
+        found = None if found is None else found[name]
+    return found
+
+
+def rows(
+    figures: Iterable[Figure[Any]], found: Plain, within: str | tuple[str, ...] = "", **more: Any
+) -> Iterator[tuple[str, str]]:
+    """Yield title and text of the figures of a part that have a row, those of the paths
+    ``within``; their templates know ``more``."""
+    for each in figures:
+        if each.row and each.path.startswith(within):
+            above = each.path.rpartition(".")[0]
+            is_known = not above or value_at(found, above) is not None
+            text = written(each.template, found, **more) if is_known else UNKNOWN
+            yield written(each.row, found, **more), text
+
+
+# What is known of a promise.
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLevel:
+    """A service level as its engine sees it now, or as the newest decisions in the log do.
+
+    ``queue`` is in requests; ``price`` in the zoo's unit for one more satisfied request. With
+    ``price`` or ``is_within_reach`` None, they are those of the log. With ``alpha``, the level is
+    shown before its first request. ``least_agreement`` is the kappa below which the zoo's judge
+    stops counting; ``concern`` is what is wrong with the zoo's candidates, and ``changes`` which of
+    them have changed.
+    """
+
+    queue: float | None
+    price: float | None = None
+    is_within_reach: bool | None = None
+    alpha: float | None = None
+    cost_unit: str | None = None
+    least_agreement: float | None = None
+    concern: str | None = None
+    changes: tuple[ModelChange, ...] = ()
+
+
+LiveLevels = Mapping[Key, LiveLevel]
+"""By zoo and service level."""
+
+
+class Source(StrEnum):
+    """The sources of queue and price."""
+
+    ENGINE = "engine"
+    NEWEST_REQUEST = "newest request"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A promise ``now``: by the ``source``. ``before`` adds up its newest requests that were served
+    as before; ``per_hour`` counts those now, and ``requests_per_hour`` all."""
+
+    key: Key
+    now: LiveLevel
+    source: Source
+    largest: str | None
+    requests_per_hour: float
+    before: Tally
+    per_hour: float
+
+
+# fmt: off
+LEVEL: tuple[Figure[Level], ...] = (
+    Figure("zoo", "The zoo and service level of the promise.", lambda v: v.key[0]),
+    Figure("service_level", of=lambda v: v.key[1]),
+    Figure("cost_unit", "`usd` or `joule`; `null` if read from a database.",
+           lambda v: v.now.cost_unit),
+    Figure("source", "Source of the four figures below: the `engine`, or the `newest request`."),
+    Figure("alpha", "The share promised now.", lambda v: v.now.alpha, "alpha"),
+    Figure("queue", "Requests owed; under `adaptive`, below zero is credit.",
+           lambda v: v.now.queue, "queue", "queue", "figure('requests')"),
+    Figure("price", "What one more satisfied request may cost.",
+           lambda v: v.now.price, "price", "price", "figure(level.cost_unit)"),
+    Figure("is_within_reach", "Whether a candidate can hold alpha: by the engine, else by most of "
+           "the newest 20 decisions.", lambda v: v.now.is_within_reach, "within_reach",
+           help="1 where a candidate can hold alpha, else 0."),
+    Figure("largest", "The largest candidate at the newest request, the baseline of `savings`."),
+    Figure("requests_per_hour", "Traffic, however it was served: the rate of the last 5 minutes, "
+           "in requests an hour."),
+    Figure("as_before", "The newest requests that were [served as before](switching.md), which "
+           "count towards no promise; `null` without any.",
+           lambda v: {} if v.before.requests else None),
+    Figure("as_before.requests", "Their number, and how many arrive per hour now.",
+           lambda v: v.before.requests),
+    Figure("as_before.requests_per_hour", "", lambda v: v.per_hour, "before_requests_per_hour"),
+    Figure("as_before.answered_share", "The answered share of those that ended.",
+           lambda v: v.before.answered_share, "before_answered_share"),
+    Figure("as_before.judged", "Those with a verdict; their mean satisfaction, its 95 % interval.",
+           lambda v: v.before.judged),
+    Figure("as_before.rate", "", lambda v: v.before.rate, "before_satisfaction"),
+    Figure("as_before.low", "", lambda v: v.before.low, "before_satisfaction_low"),
+    Figure("as_before.high", "", lambda v: v.before.high, "before_satisfaction_high"),
+    Figure("as_before.cost_per_request", "The mean cost of the calls that served; those that no "
+           "user saw are left out.", lambda v: v.before.seen_cost_per_request,
+           "before_cost_per_request"),
+)
+# fmt: on
+"""The figures of a promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Tally):
+    """The sums of all requests of a promise, or of its newest, and what else their figures need:
+    alpha ``now``, the labels of the ``sources``, and whether the zoo's requests of the last minutes
+    fail, or are served as the router leaves them."""
+
+    now: float = 0.0
+    sources: tuple[Given, ...] = ()
+    is_failing: bool = False
+    is_followed: bool = True
+
+    @property
+    def of_judged(self) -> float:
+        """The promise that the verdicts are held against; alpha now without any."""
+        return self.promised if self.promised is not None and self.judged else self.now
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether there are too few verdicts to rely on."""
+        return is_thin(self.interval, self.effective)
+
+    @property
+    def evidence(self) -> str:
+        """How much evidence there is, in words."""
+        if self.requests == 0:
+            return "no requests yet"
+        found = f"{self.judged} of {self.requests} requests with a verdict"
+        if round(self.effective) < self.judged:
+            found += f", worth {self.effective:.0f}"
+        if not self.is_thin:
+            return found
+        interval = self.interval
+        width = f", interval {100 * interval.width:.0f} points wide" if interval else ""
+        return f"not enough evidence: {found}{width}"
+
+    @property
+    def seconds(self) -> tuple[float, float, float]:
+        """The mean seconds of predicting, of deciding and of the call, of the timed requests."""
+        # Both parts of deciding are measured by one clock, but rounded.
+        found = self.predicting_seconds, max(self.deciding_seconds, 0.0), self.call_seconds
+        return found[0] / self.timed, found[1] / self.timed, found[2] / self.timed
+
+    def share_of_time(self, place: int) -> float:
+        """Return the share of one of the three in their sum."""
+        return self.seconds[place] / (sum(self.seconds) or 1.0)
+
+
+def _of_all_time(name: str) -> str:
+    name = f"overhead.{name}"
+    return f"{{{{ {name}_seconds | ms }}}}, {{{{ {name}_share | percent(2) }}}} of all time"
+
+
+# fmt: off
+WINDOW: tuple[Figure[Window], ...] = (
+    Figure("answers.requests", "Requests decided.", gauge="requests"),
+    Figure("answers.answered", "Those that got an answer, and their share of those that ended.",
+           lambda w: w.succeeded, "answered"),
+    Figure("answers.answered_share", gauge="answered_share"),
+    Figure("answers.failed", "[Those that ended without one](control.md#failed-requests), and by "
+           "cause.", gauge="failed"),
+    *(Figure[Window](f"answers.failed_{each}", gauge=f"failed_{each}") for each in Failure),
+    Figure("satisfaction.verdict", "One of [four words](#the-verdict).",
+           lambda w: Standing.FAILING if w.is_failing else standing(w.interval, w.of_judged),
+           "verdict", "promise (95 %)", "string",
+           "1 for the current verdict, which the label `verdict` names."),
+    Figure("satisfaction.rate", "The weighted mean of the verdicts on the served calls.", None,
+           "satisfaction", "satisfied, interval",
+           "{{ around(satisfaction.rate, satisfaction.low, satisfaction.high) }}"
+           "{% if satisfaction.promised != level.alpha %}"
+           ", promised {{ satisfaction.promised | percent }}{% endif %}"),
+    Figure("satisfaction.low", "Its 95 % Wilson interval, of `effective` verdicts.",
+           gauge="satisfaction_low"),
+    Figure("satisfaction.high", gauge="satisfaction_high"),
+    Figure("satisfaction.promised", "alpha of the judged requests; if it was changed, the weighted "
+           "mean.", lambda w: w.of_judged, "promised"),
+    Figure("satisfaction.requests", "Requests, those with a verdict, and their share."),
+    Figure("satisfaction.judged", gauge="judged"),
+    Figure("satisfaction.judged_share", "", lambda w: share(w.judged, w.requests), "judged_share",
+           "judged", "{{ satisfaction.judged }} judged, of {{ answers.answered }} answered, "
+           "of {{ answers.requests }} requests"),
+    Figure("satisfaction.effective", "How many verdicts of equal weight are as much evidence."),
+    Figure("satisfaction.is_thin", "Whether [evidence is thin](#when-evidence-is-thin), and the "
+           "same in words.", gauge="evidence_thin", help="1 where evidence is thin, else 0."),
+    Figure("satisfaction.evidence", row="evidence", text="string"),
+    Figure("labels", "[The labels of each source](#labels-source-by-source).", lambda _: {}),
+    Figure("labels.labelled", "Requests with any label, whether it counts or not."),
+    Figure("labels.labelled_share", "", lambda w: share(w.labelled, w.requests), "labelled_share",
+           "with any label", "percent"),
+    Figure("labels.sources", "The sources, the strongest kind first.",
+           lambda w: [part(SOURCE, each) for each in w.sources]),
+    Figure("cost.total", "What all requests cost, explorations included, as far as known.",
+           lambda w: w.cost if w.priced or w.cost > 0.0 else None, "cost"),
+    Figure("cost.per_request", "The mean over requests whose served call has a known cost.",
+           lambda w: w.cost_per_request, "cost_per_request", "cost per request",
+           "{{ cost.per_request | figure(level.cost_unit) }}{% if cost.calls_without_cost %}"
+           " ({{ cost.calls_without_cost }} calls of unknown cost){% endif %}"),
+    Figure("cost.calls_without_cost", "Successful calls of unknown cost, in no cost above.",
+           lambda w: w.unstated),
+    Figure("exploration.requests", "Requests on which anything but the best was tried.",
+           lambda w: w.explorations),
+    Figure("exploration.share", "", lambda w: share(w.explorations, w.requests),
+           "exploration_share", "explored", "{{ exploration.share | percent }} of requests, "
+           "{{ exploration.cost_share | percent }} of cost"),
+    Figure("exploration.cost", "Cost of calls that no user saw, and its share of all cost.",
+           lambda w: float(w.exploration_cost)),
+    Figure("exploration.cost_share", "", lambda w: share(w.exploration_cost, w.cost),
+           "exploration_cost_share"),
+    Figure("savings", "How much less answered requests cost than the largest alone, by its own "
+           "cost, else its price of the tokens that were used; calls that no user saw and judging "
+           "are subtracted.", lambda w: {} if w.compared and w.is_followed else None),
+    Figure("savings.requests", "The compared requests, and what the largest would have cost.",
+           lambda w: w.compared),
+    Figure("savings.cost_largest", "", lambda w: w.compared_cost_largest),
+    Figure("savings.routing_saved", "What serving saved, before labels are subtracted."),
+    Figure("savings.label_cost", "What labels cost: calls that no user saw, and judging."),
+    Figure("savings.saved", "What was saved, and its share of what the largest would have cost."),
+    Figure("savings.saved_share", "", None, "saved_share_largest",
+           "saved against {{ level.largest or 'the largest model' }}", "percent"),
+    Figure("overhead", "[Time before the call](#the-overhead), next to that of the call.",
+           lambda w: {} if w.timed else None),
+    Figure("overhead.requests", "Requests included, and those whose features came too late.",
+           lambda w: w.timed),
+    Figure("overhead.late"),
+    Figure("overhead.predicting_seconds", "Reading the prompt, waiting for a batch included; the "
+           "share is of all three times.", lambda w: w.seconds[0], "predicting_seconds",
+           "predicting", _of_all_time("predicting")),
+    Figure("overhead.predicting_share", "", lambda w: w.share_of_time(0), "predicting_share"),
+    Figure("overhead.deciding_seconds", "The rest before the call.", lambda w: w.seconds[1],
+           "deciding_seconds", "deciding", _of_all_time("deciding")),
+    Figure("overhead.deciding_share", "", lambda w: w.share_of_time(1), "deciding_share"),
+    Figure("overhead.call_seconds", "The served call.", lambda w: w.seconds[2],
+           "call_seconds", "the call", _of_all_time("call")),
+    Figure("overhead.call_share", "", lambda w: w.share_of_time(2)),
+)
+# fmt: on
+"""The figures of a window: of all requests of a promise, and of its newest ones."""
+
+# fmt: off
+SOURCE: tuple[Figure[Given], ...] = (
+    Figure("kind", "`feedback`, `judge`, or a check by its own name."),
+    Figure("source"),
+    Figure("labelled", "Those it labelled.", gauge="source_labelled"),
+    Figure("counting", "How many of these are their request's verdict.", gauge="source_counting"),
+    Figure("rate", "The mean of its newest labels, and its 95 % Wilson interval.",
+           gauge="source_satisfaction"),
+    Figure("low", "", lambda g: g.interval.low, "source_satisfaction_low"),
+    Figure("high", "", lambda g: g.interval.high, "source_satisfaction_high"),
+    Figure("is_thin", "Whether evidence is thin from its labels alone.",
+           lambda g: is_thin(g.interval, g.labelled)),
+)
+# fmt: on
+"""The figures of a source of labels, in a window."""
+
+# fmt: off
+JUDGE: tuple[Figure[Grading], ...] = (
+    Figure("zoo", "The zoo, and the model group that graded its answers."),
+    Figure("judge"),
+    Figure("gradings", "Gradings requested of it, and those with a valid reply.", None,
+           "judge_gradings", "gradings", "{{ gradings }}, {{ graded }} of them graded"),
+    Figure("graded", gauge="judge_graded"),
+    Figure("cost", "In dollars, as far as known; and the gradings of unknown cost.", None,
+           "judge_cost", "cost",
+           "{{ cost | figure('usd') }}{% if cost is not none %}, in no cost above{% endif %}"
+           "{% if gradings_without_cost %} ({{ gradings_without_cost }} of unknown cost)"
+           "{% endif %}", "`cost`, in dollars."),
+    Figure("gradings_without_cost", "", lambda g: g.without_cost),
+    Figure("note", "Whether its labels count, in words.", row="labels", text="string"),
+    Figure("kappa", "Cohen's kappa and its interval of 95 %: 1 is perfect agreement, 0 what chance "
+           "gives.", lambda g: g.agreement.kappa, "judge_kappa", "agreement with users (kappa)",
+           "{{ '%.2f (%.2f to %.2f)' % (kappa, kappa_low, kappa_high) }}"),
+    Figure("kappa_low", "", lambda g: g.agreement.interval[0] if g.agreement.calls else None),
+    Figure("kappa_high", "", lambda g: g.agreement.interval[1] if g.agreement.calls else None),
+    Figure("both_satisfied", "The newest 1,000 calls that users judged too, by both verdicts.",
+           lambda g: g.agreement.both_satisfied, "", "on calls that both judged",
+           "both satisfied {{ both_satisfied }}, neither {{ neither }}, only the judge "
+           "{{ only_judge_satisfied }}, only the user {{ only_user_satisfied }}"),
+    Figure("only_judge_satisfied", "", lambda g: g.agreement.only_judge_satisfied),
+    Figure("only_user_satisfied", "", lambda g: g.agreement.only_user_satisfied),
+    Figure("neither", "", lambda g: g.agreement.neither),
+    Figure("position_bias", "How much more often it preferred the answer shown first, from -1 to "
+           "1.", lambda g: g.position.share, "judge_position_bias"),
+    Figure("counts", "Whether its labels count; `null` before the first.", gauge="judge_counts",
+           help="1 where its labels count, else 0."),
+)
+# fmt: on
+"""The figures of a judge; `zoo`, `judge` and `note` are known beside its gradings."""
+
+# fmt: off
+LABEL_COSTS: tuple[Figure[LabelCosts], ...] = (
+    Figure("zoo", "The zoo of the labels."),
+    Figure("saved", "Saved against always calling the largest: the sum of `savings.saved` of its "
+           "promises.", None, "labels_saved", "saved"),
+    Figure("unseen", "The cost, in the zoo's unit, of calls made to be labelled, which no user "
+           "saw.", None, "labels_unseen_cost", "unseen calls"),
+    Figure("judging", "What the judge cost, in dollars.", None, "labels_judging_dollars", "judging",
+           "figure('usd')"),
+    Figure("unseen_today", "Both of today (UTC).", row="unseen today"),
+    Figure("judging_today", row="judging today", text="figure('usd')"),
+)
+# fmt: on
+"""What the labels of a zoo cost; `zoo` is known beside the costs."""
+
+# fmt: off
+KEY: tuple[Figure[KeyStatus], ...] = (
+    Figure("zoo", "The key, its zoo and level; `key_hash` is LiteLLM's hash, `null` without a "
+           "key."),
+    Figure("service_level"),
+    Figure("key_hash"),
+    Figure("requests", "Its requests of the last day.", row="requests"),
+    Figure("verdicts", "Its labels, on any request.", row="labels"),
+    Figure("counting", "Those that count.", row="counting"),
+    Figure("unsatisfied", "The unsatisfied share of these.", row="unsatisfied", text="percent"),
+    Figure("held", "Those kept with weight 0.", row="held back"),
+)
+# fmt: on
+"""The figures of a key, in the last day."""
+
+# The meanings, for readers of the API.
+
+LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+
+
+def _schema(figures: Iterable[Figure[Any]], **inside: Plain) -> Plain:
+    """Return the JSON schema of a part: what each figure means, and what else is ``inside``."""
+    found: Plain = {"type": "object", "properties": inside}
+    meaning = ""
+    for each in figures:
+        above, _, name = each.path.rpartition(".")
+        holder = found["properties"].setdefault(above, {}) if above else found
+        meaning = LINK.sub(r"\1", each.meaning) or meaning
+        holder.setdefault("properties", {})[name] = {"description": meaning}
+    return found
+
+
+def _list(items: Plain) -> Plain:
+    return {"type": "array", "items": items}
+
+
+SCHEMA = _schema(
+    (),
+    levels=_list(_schema(LEVEL, overall=_schema(WINDOW), last=_schema(WINDOW))),
+    judges=_list(_schema(JUDGE)),
+    label_costs=_list(_schema(LABEL_COSTS)),
+    keys=_list(_schema(KEY)),
+)
+"""The JSON schema of the status, as far as its figures are declared here."""
