@@ -208,15 +208,6 @@ def run(*given: str) -> tuple[int, str]:
     return found.exit_code, found.output if found.exception is None else str(found.exception)
 
 
-def test_the_command_prints_the_page(database: Path) -> None:
-    status, shown = run(ZOO, "--database", str(database))
-
-    assert status == 0
-    assert shown.startswith(f"# Certificate: {ZOO}\n")
-    for heading in ("## Service level default", "### Evidence", "### Assumed", "```sql"):
-        assert heading in shown
-
-
 def test_the_command_writes_json_to_a_file(database: Path, tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
     status, shown = run(

@@ -187,13 +187,6 @@ def test_those_that_failed_name_who_did(elsewhere: Path) -> None:
     assert "answered" in shown("requests")
 
 
-def test_the_table_of_requests(database: Path) -> None:
-    output = shown("requests", "--database", database, "--last", "5")
-
-    assert "5 requests, the newest first" in output
-    assert "ahead of alpha" in output
-
-
 ID = "18eab06e-2030-4f0e-9d2b-5a0fd8a3c9b{}"
 
 

@@ -34,49 +34,8 @@ def test_json_of_a_database(seeded_log: Path) -> None:
     assert json.loads(output) == read(seeded_log)
 
 
-def test_one_line_for_each_promise(seeded_log: Path) -> None:
-    lines = shown("status", "--database", str(seeded_log)).splitlines()
-
-    assert lines[0].startswith("llama, default: 82.0 % (78.6 to 84.9 %) satisfied of 570 judged, ")
-    assert lines[0].endswith("nothing to do")
-    assert "%) of always calling vllm/Llama-3.3-70B; finding labels cost " in lines[0]
-    assert lines[1].startswith("llama, gold: ")
-    assert lines[1].endswith("to do: lower alpha, or add a model that satisfies more")
-    assert all(line.startswith("llama/gold: ") for line in lines[2:-1])
-    assert lines[-1] == "messplus status --full shows the tables"
-
-
 def test_the_tables_are_of_the_plain_status() -> None:
     assert "--full" in refusal("status", "--full", "--json")
-
-
-def test_the_table(seeded_log: Path) -> None:
-    brief = shown("status", "--database", str(seeded_log)).splitlines()[:-1]
-    output = shown("status", "--database", str(seeded_log), "--full")
-
-    assert output.splitlines()[: len(brief)] == brief
-    assert "--full" not in output
-
-    expected = (
-        "llama, service level default",
-        "alpha 0.6",
-        "on track",
-        "saved against vllm/Llama-3.3-70B",
-        "price at the newest request",
-        "no candidate can hold alpha 0.9",
-        "not enough evidence: 40 of 40 requests",
-        "llama, predictions against verdicts",
-        "llama, does reading the prompt pay?",
-        "with any label",
-        "feedback says",
-        "judge says",
-        "llama, judge gpt-judge",
-        "usd, in no cost above",
-        "counts: agreement",
-        "2 ms,",
-    )
-    for words in expected:
-        assert words in output, words
 
 
 def test_in_eighty_columns_no_name_and_no_figure_is_cut(seeded_log: Path) -> None:

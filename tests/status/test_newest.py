@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -18,16 +17,8 @@ from litellm_messplus.runtime.vocabulary import CallStatus, LabelKind
 from litellm_messplus.status import newest
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.newest import KeyIncidents, heaviest
-from litellm_messplus.status.render import render
 from litellm_messplus.store import log
 from tests.support.builders import LARGE, SMALL, exploration_call, label, request, served_call
-
-
-async def printed(database: AsyncEngine) -> str:
-    """The tables for people."""
-    console = Console(width=200, record=True)
-    console.print(render(await read_status(database)))
-    return console.export_text()
 
 
 def conversation(
@@ -107,16 +98,6 @@ async def test_what_nobody_knows_is_not_zero(database: AsyncEngine) -> None:
 async def test_a_log_without_conversations_says_nothing_of_them(database: AsyncEngine) -> None:
     await log.append(database, [request("alone"), served_call("alone")])
     assert (await read_status(database))["conversations"] == []
-
-
-async def test_the_table_is_for_people(database: AsyncEngine) -> None:
-    held: list[str | None] = [None, "tool_loop", "tool_loop", "lost"]
-    await log.append(database, conversation("a", [SMALL] * 4, held))
-    shown = (await printed(database)).splitlines()
-    (row,) = [line for line in shown if "50.0 % (2 tool_loop)" in line]
-    assert [cell.strip() for cell in row.strip("│").split("│")] == [
-        "zoo, default", "1", "4", "20", "50.0 % (2 tool_loop)", "0", "0", "1", "0",
-    ]  # fmt: skip
 
 
 # Keys.
@@ -204,13 +185,3 @@ def test_a_kind_of_which_all_have_much_hides_none_of_which_one_has_most() -> Non
     failing = KeyIncidents("zoo", "failing", 9, 9, 0, 0, 0, 0)
 
     assert heaviest([*busy, failing])[0] == failing
-
-
-async def test_the_table_is_there_where_there_is_something(database: AsyncEngine) -> None:
-    await log.append(database, records_of("a", "key-a"))
-    assert "what keys caused" not in await printed(database)
-
-    await log.append(database, records_of("b", "0123456789abcdef", failed=True))
-    shown = await printed(database)
-    assert "what keys caused, of the newest 5,000 requests" in shown
-    assert "0123456789ab " in shown
