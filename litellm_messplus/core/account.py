@@ -108,8 +108,9 @@ class Overrating:
 # bad week (reflected at zero, as published, the cost is 0.498 instead of 0.429 MJ).
 #
 # A served request without a verdict counts with its prediction, weighted by the share of judged
-# requests, and for the next ``PENDING`` requests only: then no label is expected any more. A later
-# label counts as any other, in the share of answers too.
+# requests, and for the next ``PENDING`` requests only: then no label is expected any more. In the
+# share it counts as unanswered as soon as a later request is judged, so that few labels are noticed
+# at once. A later label counts as any other, and corrects the share.
 
 CREDIT = 30.0
 """The largest credit, in satisfied requests."""
@@ -132,15 +133,17 @@ class Pending(NamedTuple):
 @dataclass(slots=True)
 class Account:
     """The shortfall of requests: ``shortfall`` is summed over judged requests; ``pending`` holds
-    the expected shortfall of each of the others, ``expected`` their sum. ``stand_for`` is the mean
-    number of requests that a recent verdict stands for: one of a rare draw counts more; ``forced``
-    are the requests that only one candidate could take."""
+    the expected shortfall of each of the others, ``expected`` their sum. ``answered_share`` is the
+    judged share of the ``seen`` requests up to the one numbered ``passed``. ``stand_for`` is the
+    mean number of requests that a recent verdict stands for: one of a rare draw counts more;
+    ``forced`` are the requests that only one candidate could take."""
 
     shortfall: float = 0.0
     answered_share: float = 1.0
     seen: int = 0
     answered_requests: int = 0
     requests: int = 0
+    passed: int = 0
     expected: float = 0.0
     stand_for: float = 1.0
     pending: OrderedDict[str, Pending] = field(default_factory=OrderedDict)
@@ -157,9 +160,9 @@ class Account:
         self.requests += 1
         self.pending[request_id] = Pending(self.requests, expected_shortfall)
         self.expected += expected_shortfall
-        while next(iter(self.pending.values())).number <= self.requests - PENDING:
+        while (oldest := next(iter(self.pending.values())).number) <= self.requests - PENDING:
             self._close(next(iter(self.pending)))
-            self._expect(answer=0.0)
+            self._pass(oldest, answer=0.0)
 
     def answered(
         self, request_id: str, shortfall: float, stands_for: float = 1.0, weight: float = 1.0
@@ -169,16 +172,15 @@ class Account:
         self.answered_requests += 1
         newest = min(self.answered_requests, ANSWER_MEMORY)
         self.stand_for += (stands_for - self.stand_for) / newest
+        number = 0  # of one that was given up
         if request_id in self.pending:
-            excess = shortfall - weight * self.pending[request_id].shortfall
+            number, expected = self.pending[request_id]
+            excess = shortfall - weight * expected
             self.overrating.judged(
                 self.weighed(excess, stands_for), self.weighed(weight, stands_for)
             )
             self._close(request_id)
-            self._expect(answer=1.0)
-        elif self.seen > 0:  # given up as unanswered
-            late = self.answered_share + 1.0 / min(self.seen, ANSWER_MEMORY)
-            self.answered_share = min(late, 1.0)
+        self._pass(number, answer=1.0)
         self._count(self.weighed(shortfall, stands_for))
 
     def failed(self, request_id: str, earlier: tuple[float, float] | None) -> None:
@@ -224,6 +226,7 @@ class Account:
             "seen": self.seen,
             "answered_requests": self.answered_requests,
             "requests": self.requests,
+            "passed": self.passed,
             "expected": self.expected,
             "stand_for": self.stand_for,
             "pending": [[name, *pending] for name, pending in self.pending.items()],
@@ -250,6 +253,15 @@ class Account:
     def _count(self, shortfall: float) -> None:
         self.shortfall = max(self.shortfall + shortfall, -CREDIT)
 
-    def _expect(self, answer: float) -> None:
-        self.seen += 1
-        self.answered_share += (answer - self.answered_share) / min(self.seen, ANSWER_MEMORY)
+    def _pass(self, number: int, answer: float) -> None:
+        """Count in the share that the ``number``-th request got an ``answer`` or none, and that
+        those before it got none so far. One that had passed counts as unanswered already."""
+        if number <= self.passed:
+            late = self.answered_share + answer / min(max(self.seen, 1), ANSWER_MEMORY)
+            self.answered_share = min(late, 1.0)
+            return
+        waiting = sum(self.passed < each.number < number for each in self.pending.values())
+        for found in [0.0] * waiting + [answer]:
+            self.seen += 1
+            self.answered_share += (found - self.answered_share) / min(self.seen, ANSWER_MEMORY)
+        self.passed = number

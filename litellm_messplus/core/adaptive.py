@@ -91,7 +91,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     """
     if situation.is_labelled is not None:
         known = replace(known, unseen_labelled=1.0)
-    view = _view(situation, known)
+    view = _view(situation, known, answered_share)
     reserved = _reserve(view, known, situation)
     owed = situation.queue + situation.in_flight
     terms = _terms(situation, known, view, owed, reserved, answered_share)
@@ -222,20 +222,29 @@ def _reserve(view: View, known: Knowledge, situation: Situation) -> float:
     return reserve(known.rate[holder], known.deviation[holder], situation.alpha, situation.t)
 
 
-def _view(situation: Situation, known: Knowledge) -> View:
-    terms = zip(known.rate, known.optimism, known.deviation, strict=True)
+def _view(situation: Situation, known: Knowledge, answered_share: float) -> View:
+    """Judge every candidate at its optimistic rate.
+
+    Hope for a candidate that costs less than the one believed best is at the expense of the users
+    until labels come, the more the fewer come; so only their share of it counts. Left out, with a
+    fifth labelled (6 seeds): alpaca ends 2.5 instead of 1.1 points below alpha, RouterBench 9.0
+    instead of 3.5.
+    """
+    typical = tuple([estimate.typical_cost for estimate in situation.estimates])
+    terms = list(zip(known.rate, known.optimism, known.deviation, typical, strict=True))
+    _, of_best = min((-rate, cost) for rate, _, _, cost in terms)
     optimistic = tuple(
         [
-            1.0 if (best := rate + extra * deviation) > 1.0 else best
-            for rate, extra, deviation in terms
+            min(rate + (answered_share if cost < of_best else 1.0) * extra * deviation, 1.0)
+            for rate, extra, deviation, cost in terms
         ]
     )
-    typical = tuple([estimate.typical_cost for estimate in situation.estimates])
+    may_hold = [rate + extra * deviation >= situation.alpha for rate, extra, deviation, _ in terms]
     # At equal cost the better one comes first: the others are then never worth calling.
     places = range(len(typical))
     ordered = sorted(zip(typical, [-best for best in optimistic], places, strict=True))
     by_cost = tuple([place for _, _, place in ordered])
-    return View(by_cost, typical, optimistic, max(optimistic) >= situation.alpha)
+    return View(by_cost, typical, optimistic, any(may_hold))
 
 
 def _price(view: View, allowed: Sequence[int], alpha: float, backlog: float) -> float:

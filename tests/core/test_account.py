@@ -1,6 +1,7 @@
 """The account of a service level: what is owed, with predictions in place of verdicts to come."""
 
 import json
+from random import Random
 
 import numpy as np
 import pytest
@@ -61,7 +62,8 @@ def test_a_request_counts_with_its_prediction_until_its_label_comes(order: tuple
     account.decided("r2", ALPHA - 0.9)
     assert account.queue == pytest.approx(0.25 - 0.15)
     answer(account, order[0], 0.0)
-    assert account.queue == pytest.approx(ALPHA + (ALPHA - 0.9 if order[0] == "r1" else 0.25))
+    other, share = (ALPHA - 0.9, 1.0) if order[0] == "r1" else (0.25, 0.5)
+    assert account.queue == pytest.approx(ALPHA + share * other)
     answer(account, order[1], 1.0)
     assert account.queue == pytest.approx(2 * ALPHA - 1.0)
     assert not account.pending
@@ -75,12 +77,14 @@ def test_an_unjudged_request_is_given_up_and_its_label_counts_once(others_are_ju
         account.decided(f"r{number}", 0.0)
         if others_are_judged:
             answer(account, f"r{number}", ALPHA)
-    assert (account.queue, account.answered_share) == (0.5, 1.0)
+    share = 1.0 - 1.0 / PENDING if others_are_judged else 1.0
+    assert account.queue == pytest.approx(0.5 * share)
+    assert account.answered_share == pytest.approx(share)
     account.decided("one too many", 0.0)
     assert "first" not in account.pending
     assert account.queue == 0.0
     given_up = account.answered_share
-    assert given_up == pytest.approx(1.0 - 1.0 / PENDING if others_are_judged else 0.0)
+    assert given_up == pytest.approx(share if others_are_judged else 0.0)
     answer(account, "first", 0.0)
     assert account.queue == ALPHA
     assert account.answered_share > given_up
@@ -102,6 +106,19 @@ def test_the_less_users_answer_the_less_a_pending_request_counts() -> None:
     owed = seldom.answered_share * 0.5 * len(seldom.pending)
     assert seldom.queue == pytest.approx(owed, abs=1e-9)
     assert late.answered_share > 0.95
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=PENDING), st.randoms())
+def test_the_share_is_known_at_once(are_judged: list[bool], random: Random) -> None:
+    """It is that of the requests up to the newest judged one, in whatever order labels come."""
+    account = Account()
+    for number in range(len(are_judged)):
+        account.decided(f"r{number}", 0.0)
+    judged = [number for number, is_judged in enumerate(are_judged) if is_judged]
+    for number in random.sample(judged, len(judged)):
+        answer(account, f"r{number}", 1.0)
+    share = len(judged) / (judged[-1] + 1) if judged else 1.0
+    assert account.answered_share == pytest.approx(share)
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.booleans())

@@ -166,10 +166,15 @@ def test_a_larger_backlog_never_satisfies_less(seed: int, one: float, other: flo
     seen = replace(seen, estimates=estimates, exploration_draw=NEVER, t=seen.t + 1)
     known = replace(known, evidence=0.0)
 
+    costs = [estimate.cost for estimate in estimates]
+    best = max(range(len(costs)), key=known.rate.__getitem__)
+
     def optimistic(queue: float) -> float:
         chosen = decide(replace(seen, queue=queue), known, answered).chosen
         place = [estimate.candidate for estimate in estimates].index(chosen)
-        return min(known.rate[place] + known.optimism[place] * known.deviation[place], 1.0)
+        hope = known.optimism[place] * known.deviation[place]
+        part = answered if costs[place] < costs[best] else 1.0
+        return min(known.rate[place] + part * hope, 1.0)
 
     less, more = sorted((one, other))
     assert optimistic(less) <= optimistic(more)
@@ -178,6 +183,17 @@ def test_a_larger_backlog_never_satisfies_less(seed: int, one: float, other: flo
     owed = replace(seen, queue=queue + part, in_flight=0.0)
     flying = replace(seen, queue=queue, in_flight=part)
     assert decide(owed, known, answered) == decide(flying, known, answered)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "answered", "chosen"),
+    [(0.75, 1.0, SMALL), (0.75, 0.2, MEDIUM), (0.83, 1.0, SMALL), (0.83, 0.2, LARGE)],
+)
+def test_few_labels_leave_little_hope(alpha: float, answered: float, chosen: str) -> None:
+    """In a cheaper one than the one believed best; one that costs more is hoped for as ever."""
+    seen = never((SMALL, 1, 0.7), (MEDIUM, 3, 0.8), (LARGE, 5, 0.79), alpha=alpha, t=1000)
+    known = Knowledge((0.7, 0.8, 0.79), (0.1, 0.01, 0.1), (1.5,) * 3, is_blank=False)
+    assert decide(seen, known, answered).chosen == chosen
 
 
 @given(seeds)
