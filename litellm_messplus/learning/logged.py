@@ -6,7 +6,7 @@ written, and in the same process.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -31,7 +31,6 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.learning.outcome import LoggedLabel, Row
-from litellm_messplus.rows import columns_of, rebuilt
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.store.tables import calls, gradings, labels, requests
 
@@ -67,7 +66,7 @@ class Logged:
             case gradings.name:
                 self.judging_cost += row["zoo_cost"] or 0.0
             case labels.name:
-                self.labels.append(rebuilt(LoggedLabel, row))
+                self.labels.append(LoggedLabel(*(row[name] for name in _OF_LABEL)))
 
 
 # Reading them.
@@ -82,7 +81,8 @@ _CALL = (
     *("seconds", "prompt_tokens", "completion_tokens", "is_cache_hit", "served_not_chosen"),
     "cost_largest",
 )
-_LABEL = tuple(each.name for each in columns_of(LoggedLabel))
+_OF_LABEL = tuple(each.name for each in fields(LoggedLabel))
+_LABEL = ("request_id", "position", *_OF_LABEL)
 _GRADING = ("request_id", "zoo_cost")
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _COLUMNS: Mapping[str, Column[Any]] = {

@@ -2,6 +2,7 @@
 in the table `outcomes`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -16,23 +17,18 @@ Row = Mapping[str, Any] | RowMapping
 """A row of the log, read or to be written."""
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class LoggedLabel:
-    """A label at its place in the log: a row of the table `verdicts`, where it counts."""
+    """What a verdict follows from: a label on the call ``call_id``; ``probability`` is that of the
+    draw that bought it."""
 
-    call_id: str = column("The call that is judged.", size=80)
-    label_id: str = column("The label that counts.", size=64)
-    request_id: str = column("The request of that call.", size=64, index=True)
-    position: int = column("The label's place in the log.", is_position=True)
-    created_at: datetime = column("When the label was given, UTC.")
-    kind: str = column("`feedback`, `check` or `judge`.", size=16)
-    source: str = column("Who judged: its kind; for a check also a colon and its name.", size=64)
-    value: float = column("Satisfaction from 0 to 1.")
-    weight: float = column("How much it counts.")
-    probability: float | None = column(
-        "The probability of the draw that bought it: it stands for 1 / probability requests. NULL "
-        "if no draw did."
-    )
+    label_id: str
+    call_id: str
+    kind: str
+    source: str
+    value: float
+    weight: float
+    probability: float | None
 
     @property
     def stands_for(self) -> float:

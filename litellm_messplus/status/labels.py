@@ -13,17 +13,9 @@ from litellm_messplus.figures.tally import Tally, interval_of, share, taken
 from litellm_messplus.labels.agreement import ENOUGH, Agreement, PositionBias
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.status.reading import Key, Start, within
-from litellm_messplus.store.judging import agreements, preferences
-from litellm_messplus.store.tables import (
-    grading_sums,
-    gradings,
-    label_precedence,
-    label_sums,
-    labels,
-    requests,
-    served_call,
-    verdicts,
-)
+from litellm_messplus.store.hours import CALLS, LABELS
+from litellm_messplus.store.judging import agreements, newest_gradings, preferences
+from litellm_messplus.store.tables import JUDGING, gradings, labels, log_head, requests, served_call
 
 # The figures: source by source, and of the judge.
 
@@ -84,13 +76,12 @@ CURRENT = table("current_labels", *map(column, ("call_id", "kind", "source", "va
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The labels of one source on served calls, and the sums of their values and squares."""
+    """The labels of one source on served calls, and the sum of their values."""
 
     kind: LabelKind
     source: str
     labelled: int
     total: float
-    squares: float
     counting: int
 
     @property
@@ -105,7 +96,7 @@ Sources = tuple[Given, ...]
 
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
     """Read the sources over the requests of a window; the strongest kind first."""
-    counted = _on_served(verdicts, func.count(), by=(verdicts.c.source,))
+    counted = _on_served(labels, func.count(), by=(labels.c.source,)).where(labels.c.counts)
     counting = {tuple(row[:3]): row[3] for row in await _ask(connection, counted, start)}
     return _by_level(
         (*row, counting.get((row.zoo, row.service_level, row.source), 0))
@@ -115,11 +106,11 @@ async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Source
 
 async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
     """Read the sources over all requests, from the sums; the strongest kind first."""
-    of = label_sums.c
+    of = LABELS.c
     each = (of.zoo, of.service_level, of.kind, of.source)
     labelled = func.sum(of.labelled)
-    sums = (of.satisfaction, of.satisfaction_squared, of.counting)
-    query = select(*each, labelled, *map(func.sum, sums)).group_by(*each).having(labelled > 0)
+    sums = (func.sum(of.satisfaction), func.sum(of.counting))
+    query = select(*each, labelled, *sums).group_by(*each).having(labelled > 0)
     return _by_level(await connection.execute(query))
 
 
@@ -156,7 +147,7 @@ async def _ask(connection: AsyncConnection, query: Select[Any], start: Start) ->
 
 def _given() -> Select[Any]:
     found = CURRENT.c
-    sums = (func.count(), func.sum(found.value), func.sum(found.value * found.value))
+    sums = (func.count(), func.sum(found.value))
     return _on_served(CURRENT, *sums, by=(found.kind, found.source))
 
 
@@ -196,46 +187,40 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
     agreed = await agreements(connection)
     preferred = await preferences(connection)
     left_out = await _left_out(connection)
-    found, each = grading_sums.c, (grading_sums.c.zoo, grading_sums.c.judge)
-    sums = (found.gradings, found.graded, found.cost, found.gradings_without_cost)
-    query = select(*each, *map(func.sum, sums)).group_by(*each)
+    found, each = CALLS.c, (CALLS.c.zoo, CALLS.c.model)
+    sums = (found.calls, found.failures, found.cost, found.calls_without_cost)
+    query = select(*each, *map(func.sum, sums)).where(found.role == JUDGING).group_by(*each)
     return {
         (key := (zoo, judge)): Grading(
-            *(total, graded, cost, unstated),
+            *(total, total - failures, cost if total > unstated else None, unstated),
             weights.get(key),
             zoo in left_out,
             agreed.get(key, Agreement()),
             preferred.get(key, PositionBias()),
         )
-        for zoo, judge, total, graded, cost, unstated in await connection.execute(query)
+        for zoo, judge, total, failures, cost, unstated in await connection.execute(query)
     }
 
 
 async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
-    """Read the weights of the labels of each judge's newest grading."""
-    found = grading_sums.c
-    newest = (
-        select(found.zoo, found.judge, func.max(found.newest_graded).label("position"))
-        .group_by(found.zoo, found.judge)
-        .subquery()
-    )
+    """Read the weights of the newest labels of each judge with a valid reply among the newest
+    gradings."""
+    newest = newest_gradings(gradings.c.status == "graded")
     query = (
-        select(newest.c.zoo, newest.c.judge, labels.c.weight)
+        select(requests.c.zoo, newest.c.judge, labels.c.weight)
         .select_from(newest)
-        .join(gradings, gradings.c.position == newest.c.position)
-        .join(labels, labels.c.request_id == gradings.c.request_id)
+        .join(requests, requests.c.request_id == newest.c.request_id)
+        .join(labels, labels.c.request_id == newest.c.request_id)
         .where(labels.c.kind == "judge")
-        .order_by(labels.c.position)
+        .order_by(newest.c.position, labels.c.position)
     )
     return {(zoo, judge): weight for zoo, judge, weight in await connection.execute(query)}
 
 
 async def _left_out(connection: AsyncConnection) -> set[str]:
     """Find the zoos whose rule does not count labels of judges."""
-    query = select(label_precedence.c.zoo).where(
-        label_precedence.c.kind == "judge", label_precedence.c.rank.is_(None)
-    )
-    return set((await connection.execute(query)).scalars())
+    rules = (await connection.execute(select(log_head.c.precedence))).scalar_one()
+    return {zoo for zoo, kinds in rules.items() if LabelKind.JUDGE not in kinds}
 
 
 def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeStatus:
@@ -264,7 +249,7 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
 def _note(found: Grading, least: float | None) -> str:
     """Say whether the judge counts, and why."""
     if found.weight is None:
-        return "has graded nothing yet"
+        return "has graded nothing lately" if found.graded else "has graded nothing yet"
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa

@@ -11,7 +11,7 @@ from sqlalchemy import Table, func, insert, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.learning.logged import Numbers, remembered
-from litellm_messplus.learning.projections import project
+from litellm_messplus.learning.projections import projecting, touched
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -49,13 +49,15 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Requests up to ``start`` may be pruned; ``head`` is the newest record's position."""
+    """Requests up to ``start`` may be pruned, those up to ``summed`` are in the sums of
+    `store/hours.py`; ``head`` is the newest record's position."""
 
     start: int
+    summed: int
     head: int
 
 
-_ENDS = (log_head.c.start, log_head.c.position)
+_ENDS = (log_head.c.start, log_head.c.summed, log_head.c.position)
 
 
 async def append(
@@ -85,12 +87,13 @@ async def append(
         recent = remembered(engine.sync_engine)
         known, numbers = recent.take(before)
         await _number(connection, rows_of.get(requests, ()), numbers, is_pruned=ends.start > 0)
-        known = await project(connection, rows_of, known)
-        for table, rows in rows_of.items():
-            await connection.execute(insert(table), rows)
+        touching = await touched(connection, rows_of, known)
+        async with projecting(connection, touching, ends.summed):
+            for table, rows in rows_of.items():
+                await connection.execute(insert(table), rows)
         if also is not None:
             await also(connection)
-    recent.keep(known, numbers, ends.head)
+    recent.keep(touching, numbers, ends.head)
     return Appended(before, ends.head)
 
 
@@ -260,7 +263,7 @@ def _known(found: Any) -> Ends:
             "the table log_head is empty, which says where the log ends: restore the database from "
             "a backup, or move it away to begin anew"
         )
-    return Ends(*found[:2])
+    return Ends(*found)
 
 
 def _by_table(records: Sequence[Record], before: int) -> dict[Table, list[Row]]:

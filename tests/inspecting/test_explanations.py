@@ -109,9 +109,10 @@ def test_the_winner_is_the_argmin(database: Path, explanations: dict[str, Explan
     assert priced > 100
 
 
-def test_the_views_labels_count(database: Path, explanations: dict[str, Explanation]) -> None:
+def test_the_logs_labels_count(database: Path, explanations: dict[str, Explanation]) -> None:
+    query = "SELECT label_id FROM labels WHERE counts"
     with closing(sqlite3.connect(database)) as connection:
-        counting = {label for (label,) in connection.execute("SELECT label_id FROM verdicts")}
+        counting = {label for (label,) in connection.execute(query)}
     seen = 0
     for found in explanations.values():
         for label in found.logged.labels:

@@ -62,8 +62,8 @@ TALLY = Tally(
 TOTALS = totals()
 NEWEST = Newest(alpha=0.7, queue=1.5, price=0.02, largest="large")
 SOURCES = (
-    Given(LabelKind.FEEDBACK, "feedback", 400, 200.0, 200.0, 400),
-    Given(LabelKind.JUDGE, "judge", 500, 400.0, 400.0, 400),
+    Given(LabelKind.FEEDBACK, "feedback", 400, 200.0, 400),
+    Given(LabelKind.JUDGE, "judge", 500, 400.0, 400),
 )
 AGREEMENT = Agreement(80, 10, 10, 100)
 GRADING = Grading(520, 500, 1.25, 3, 1.0, False, AGREEMENT, PositionBias(30, 28))
