@@ -4,76 +4,76 @@ call counts, the outcome of each request, and the sums of those that are summed 
 All of it follows from all that is logged about a request, and a call or a label may change any of
 it. Untouched rows are not read: they may leave the log, and stay in the sums."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Table, select, update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.learning.logged import AT_ONCE, Logged, in_parts, logged_requests
-from litellm_messplus.learning.outcome import Row, outcome, verdicts
-from litellm_messplus.rows import flat
+from litellm_messplus.core.verdict import counting
+from litellm_messplus.learning.outcome import outcomes_of
 from litellm_messplus.runtime.counters import logger
-from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, CallStatus, LabelKind
 from litellm_messplus.store import hours
-from litellm_messplus.store.rows import replacing
-from litellm_messplus.store.tables import calls, gradings, labels, log_head, outcomes, requests
+from litellm_messplus.store.rows import AT_ONCE, in_parts
+from litellm_messplus.store.standing import newest_labels
+from litellm_messplus.store.tables import calls, labels, log_head, requests
 
-ABOUT_REQUESTS = (calls, gradings, labels)
-Batch = Mapping[Table, Sequence[Row]]
-"""Rows to be written, by table."""
 Rules = Mapping[str, Sequence[str]]
 """The kinds of labels that count, strongest first, by zoo; a zoo not listed has the default."""
 
 
-async def touched(
-    connection: AsyncConnection, batch: Batch, remembered: Mapping[str, Logged]
-) -> dict[str, Logged]:
-    """Return all that is logged about the requests of a batch once its rows are written; what has
-    no request is left out."""
-    known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
-    rows = [(table.name, row) for table in ABOUT_REQUESTS for row in batch.get(table, ())]
-    older = {row["request_id"] for _, row in rows} - known.keys()
-    known |= {each: remembered[each] for each in older & remembered.keys()}
-    known |= await logged_requests(connection, sorted(older - known.keys()))
-    for name, row in rows:
-        if row["request_id"] in known:
-            known[row["request_id"]].add(name, row)
-    return known
-
-
 @asynccontextmanager
 async def projecting(
-    connection: AsyncConnection, known: Mapping[str, Logged], summed: int
+    connection: AsyncConnection, touched: Collection[str], judged: Collection[str], summed: int
 ) -> AsyncIterator[None]:
-    """Update what is derived from these requests to the rows, or the rule, written inside; under
-    the log's lock, with its ``summed``."""
-    again = [name for name, each in known.items() if each.request["position"] <= summed]
+    """Update what is derived from the ``touched`` requests to the rows written inside, under the
+    log's lock, of the ``judged`` also which labels count. Those up to ``summed`` are in the
+    sums."""
+    again = await _summed(connection, touched, summed)
     await hours.add(connection, again, -1)
     yield
-    await _project(connection, known)
+    for some in in_parts(judged):
+        await _judge(connection, some)
+    for some in in_parts(touched):
+        await connection.execute(outcomes_of(connection.dialect.name), {"ids": some})
     await hours.add(connection, again, 1)
 
 
-async def _project(connection: AsyncConnection, known: Mapping[str, Logged]) -> None:
-    judged = [name for name, each in known.items() if each.labels]
-    rules = await rules_of(connection) if judged else {}
-    found: list[dict[str, Any]] = []
-    counting: list[str] = []
-    for each in known.values():
-        rule = rules.get(each.request["zoo"], PRECEDENCE)
-        counted = verdicts(each.labels, each.calls, rule)
-        counting += [label.label_id for label in counted.values()]
-        found.append(
-            flat(outcome(each.request, each.calls, each.labels, counted, each.judging_cost))
-        )
-    if found:
-        await connection.execute(replacing(outcomes, connection.dialect.name), found)
-    for some in in_parts(judged):
-        counts, is_one = labels.c.label_id.in_(counting), labels.c.request_id.in_(some)
-        changed = update(labels).where(is_one, labels.c.counts != counts)
-        await connection.execute(changed.values(counts=counts))
+async def _summed(
+    connection: AsyncConnection, touched: Collection[str], summed: int
+) -> Sequence[str]:
+    """Find those of the requests that are in the sums."""
+    if not touched or not summed:
+        return ()
+    is_summed = requests.c.request_id.in_(touched), requests.c.position <= summed
+    found = await connection.execute(select(requests.c.request_id).where(*is_summed))
+    return found.scalars().all()
+
+
+async def _judge(connection: AsyncConnection, request_ids: Collection[str]) -> None:
+    """Mark the labels on the calls of these requests that count: a failed call has no answer to
+    judge."""
+    of, rules = labels.c, await rules_of(connection)
+    is_theirs = of.request_id.in_(request_ids)
+    standing = newest_labels(is_theirs)
+    query = (
+        select(requests.c.zoo, of.call_id, of.label_id, of.kind, of.source, of.value, of.weight)
+        .join(standing, standing.c.position == of.position)
+        .join(requests, requests.c.request_id == of.request_id)
+        .outerjoin(calls, calls.c.call_id == of.call_id)
+        .where(calls.c.status.is_(None) | (calls.c.status == CallStatus.SUCCESS))
+        .order_by(of.position)
+    )
+    by_call: dict[str, list[Any]] = defaultdict(list)
+    for row in await connection.execute(query):
+        by_call[row.call_id].append(row)
+    verdicts = (counting(all_, rules.get(all_[0].zoo, PRECEDENCE)) for all_ in by_call.values())
+    counts = of.label_id.in_([each.label_id for each in verdicts if each is not None])
+    changed = update(labels).where(is_theirs, of.counts != counts).values(counts=counts)
+    await connection.execute(changed)
 
 
 # The precedence of labels, stored at the start, so that every writer projects by one rule.
@@ -116,6 +116,6 @@ async def _follow(connection: AsyncConnection, zoo: str, summed: int) -> None:
     )
     after = 0
     while page := (await connection.execute(query.where(requests.c.position > after))).all():
-        known = await logged_requests(connection, [row.request_id for row in page])
-        async with projecting(connection, known, summed):
+        ids = [row.request_id for row in page]
+        async with projecting(connection, ids, ids, summed):
             after = page[-1].position

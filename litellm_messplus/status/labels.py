@@ -203,16 +203,21 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
 
 
 async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
-    """Read the weights of the newest labels of each judge with a valid reply among the newest
-    gradings."""
-    newest = newest_gradings(gradings.c.status == "graded")
+    """Read the weights of the labels of each judge's newest grading with a valid reply, if it is
+    among the newest gradings of all."""
+    graded = newest_gradings(gradings.c.status == "graded")
+    newest = (
+        select(requests.c.zoo, graded.c.judge, func.max(graded.c.position).label("position"))
+        .join_from(graded, requests, requests.c.request_id == graded.c.request_id)
+        .group_by(requests.c.zoo, graded.c.judge)
+        .subquery()
+    )
     query = (
-        select(requests.c.zoo, newest.c.judge, labels.c.weight)
-        .select_from(newest)
-        .join(requests, requests.c.request_id == newest.c.request_id)
-        .join(labels, labels.c.request_id == newest.c.request_id)
+        select(newest.c.zoo, newest.c.judge, labels.c.weight)
+        .join_from(newest, gradings, gradings.c.position == newest.c.position)
+        .join(labels, labels.c.request_id == gradings.c.request_id)
         .where(labels.c.kind == "judge")
-        .order_by(newest.c.position, labels.c.position)
+        .order_by(labels.c.position)
     )
     return {(zoo, judge): weight for zoo, judge, weight in await connection.execute(query)}
 

@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.tally import Tally
-from litellm_messplus.learning.logged import in_parts
 from litellm_messplus.runtime.vocabulary import (
     WARM_UP,
     CallRole,
@@ -22,6 +21,7 @@ from litellm_messplus.runtime.vocabulary import (
     is_before,
     level_before,
 )
+from litellm_messplus.store.rows import in_parts
 from litellm_messplus.store.tables import calls, labels, outcomes, requests
 from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import Arm

@@ -23,7 +23,6 @@ from sqlalchemy import (
 )
 
 from litellm_messplus.figures.tally import COUNTS, FIGURES
-from litellm_messplus.learning.outcome import Outcome
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -40,7 +39,6 @@ from litellm_messplus.store.rows import (
     log_table_of,
     optional,
     required,
-    table_of,
     where_known,
 )
 from litellm_messplus.store.rows import metadata as metadata  # from here, it has all tables
@@ -130,11 +128,48 @@ candidate_events = log_table_of(
 #
 # The sums keep what was pruned. They are read by `store/hours.py`, which adds what came since.
 
-outcomes = table_of(
-    Outcome,
+outcomes = Table(
     "outcomes",
-    "The outcome of each request, one row per request, written together with the log.",
+    metadata,
+    key("request_id", String(64), "Our own id of the request."),
+    required("position", Position, "Place in the log.", unique=True),
+    required("day", Date, "The date of the request, UTC."),
+    required("hour", Integer, "The hour of that day, UTC, from 0."),
+    required("zoo", String(255), "The requested `model_name`."),
+    required("service_level", String(255), "The promise."),
+    required("alpha", Float, "The share promised at that time."),
+    required("arm", String(16), "`routed`, or `before`: served as before."),
+    required("is_exploration", Boolean, "Whether anything but the best choice was tried."),
+    required("queue", Float, "The virtual queue at the decision."),
+    optional("encode_seconds", Float, "How long the features took; NULL where they came too late."),
+    required("deciding_seconds", Float, "How long the rest of the decision took."),
+    required("exploration_cost", Float, "What the exploration calls cost, as far as it is known."),
+    required("judging_cost", Float, "What judging its answers cost, as far as it is known."),
+    optional("cost", Float, "What all calls cost, as far as it is known; NULL if none is."),
+    required("unstated", Integer, "Successful calls whose cost was unknown at their end."),
+    optional("served", String(255), "The candidate that served; NULL before the call has ended."),
+    optional("status", String(16), "`success` or `failure`; NULL before the call has ended."),
+    optional("failure", String(16), "What failed; NULL if nothing did, or if unknown."),
+    optional("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
+    optional("seconds", Float, "How long the served call took."),
+    optional(
+        "served_cost",
+        Float,
+        "What serving cost: the served call, and one whose answer was replaced.",
+    ),
+    optional(
+        "cost_largest",
+        Float,
+        "What the largest candidate alone would have cost; NULL if LiteLLM did not follow the "
+        "router, whose choice then saved nothing.",
+    ),
+    required("is_labelled", Boolean, "Whether the served call has a label, counting or not."),
+    optional("satisfaction", Float, "The value of the verdict on the served call."),
+    optional("satisfaction_weight", Float, "How many requests that verdict stands for."),
+    optional("satisfaction_kind", String(16), "Its kind."),
     where_known("ix_outcomes_failure", "failure"),
+    comment="The outcome of each request, one row per request, written together with the log. "
+    "Costs are in the zoo's unit, as measured where they were measured.",
 )
 
 

@@ -17,8 +17,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
-from litellm_messplus.learning.logged import MOST_LABELS, Logged, Remembered
-from litellm_messplus.learning.outcome import LoggedLabel
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
@@ -217,24 +215,6 @@ async def test_a_refused_batch_changes_nothing(summed: AsyncEngine) -> None:
 
     await log.append(summed, [served_call("r1"), label("r1")])
     await assert_projections_are_the_logs(summed)
-
-
-def test_only_the_newest_requests_are_remembered() -> None:
-    recent = Remembered(most=3)
-    for number in range(5):
-        recent.keep({f"r{number}": Logged({})}, {}, number)
-
-    assert list(recent.take(4)[0]) == ["r2", "r3", "r4"]
-    assert not recent.take(4)[0], "who took it may have changed it"
-
-
-def test_a_request_with_many_labels_is_read_from_the_log() -> None:
-    one = LoggedLabel("l", "r1.0", "feedback", "feedback", 1.0, 1.0, None)
-    recent = Remembered()
-    recent.keep({"r1": Logged({}, labels=[one] * MOST_LABELS)}, {}, 1)
-    assert list(recent.take(1)[0]) == ["r1"]
-    recent.keep({"r1": Logged({}, labels=[one] * (MOST_LABELS + 1))}, {}, 2)
-    assert len(recent._requests) == 0
 
 
 RULES = (

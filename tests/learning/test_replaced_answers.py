@@ -45,6 +45,16 @@ async def test_a_first_answer_of_the_largest_tells_its_cost(database: AsyncEngin
     assert found.cost_largest == 1.5
 
 
+@pytest.mark.parametrize(("priced", "expected"), [(2.5, 2.5), (None, 9.0)])
+async def test_the_largests_price_comes_before_an_estimate(
+    database: AsyncEngine, priced: float | None, expected: float
+) -> None:
+    asked = request(largest=LARGE, estimated_cost={SMALL: 1.0, LARGE: 9.0}, is_exploration=False)
+    await log.append(database, [asked, served_call(candidate=SMALL, cost_largest=priced)])
+    async with database.connect() as connection:
+        assert (await connection.execute(select(outcomes.c.cost_largest))).scalar_one() == expected
+
+
 @pytest.mark.parametrize("replaced", [None, 1.0])
 async def test_an_unknown_cost_of_either_is_no_cost_of_serving(
     database: AsyncEngine, replaced: float | None

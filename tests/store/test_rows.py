@@ -48,7 +48,7 @@ def test_a_row_has_the_columns_of_its_table(record: type) -> None:
     declared = [each.name for each in columns_of(record)]
 
     derived = {"position", "counts"}
-    assert sorted(declared) == sorted(TABLE_OF[record].columns.keys() - derived)
+    assert sorted(declared) == sorted({*TABLE_OF[record].columns.keys()} - derived)
     assert len({*declared}) == len(declared)
 
 

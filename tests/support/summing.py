@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.learning.logged import logged_requests
 from litellm_messplus.learning.projections import projecting
 from litellm_messplus.records import CallRecord, GradingRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.runtime.vocabulary import CallStatus, Failure, GradingStatus, LabelKind
@@ -69,7 +68,7 @@ async def assert_projections_are_the_logs(database: AsyncEngine) -> None:
         await connection.execute(update(labels).values(counts=False))
         await connection.execute(update(log_head).values(summed=0))
         ids = (await connection.execute(select(requests.c.request_id))).scalars().all()
-        async with projecting(connection, await logged_requests(connection, ids), 0):
+        async with projecting(connection, ids, ids, 0):
             pass
         follows = await derived(connection)
         await connection.rollback()
