@@ -1,22 +1,18 @@
 """A log of any length: a block written through the store, and copies of it made in SQL.
 
 A copy has its own ids and positions, and is whole days older than the newest, so that a year is
-filled evenly. Its sums are the block's, on other days: a test compares them with the log.
+filled evenly.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
 
-from sqlalchemy import RowMapping, Table, select, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.core.decision import Reason
-from litellm_messplus.learning.projections import add_sums
-from litellm_messplus.learning.sums import HIGHEST, SUMS, Figures
 from litellm_messplus.records import (
     Asker,
     CallRecord,
@@ -34,7 +30,7 @@ from litellm_messplus.runtime.vocabulary import (
     GradingStatus,
     LabelKind,
 )
-from litellm_messplus.store import log
+from litellm_messplus.store import hours, log
 from litellm_messplus.store.tables import (
     calls,
     gradings,
@@ -42,7 +38,6 @@ from litellm_messplus.store.tables import (
     log_head,
     outcomes,
     requests,
-    verdicts,
 )
 
 BLOCK = 1000
@@ -61,7 +56,6 @@ OWN_IDS = {
     "labels": ("label_id", "call_id", "request_id"),
     "gradings": ("grading_id", "request_id"),
     "outcomes": ("request_id",),
-    "verdicts": ("call_id", "label_id", "request_id"),
 }
 """Columns whose values differ in every copy."""
 TIMES = ("created_at", "ended_at")
@@ -92,7 +86,7 @@ async def make_log(database: AsyncEngine, count: int, zoo: str) -> Scaled:
     position = copies * len(block)
     async with database.begin() as connection:
         await connection.execute(update(log_head).values(position=position))
-        await _copy_sums(connection, [copy // a_day for copy in range(copies)], len(block))
+    await hours.settle(database, position)
     newest = _prefix(copies - 1) if copies > 1 else ""
     return Scaled(count, f"{newest}r{BLOCK - 1:05}", position)
 
@@ -103,7 +97,7 @@ def _prefix(copy: int) -> str:
 
 async def _copy(connection: AsyncConnection, copy: int, size: int, days: int) -> None:
     """Copy all rows of the block once more, so many days later."""
-    for table in (requests, calls, labels, gradings, outcomes, verdicts):
+    for table in (requests, calls, labels, gradings, outcomes):
         changed = {name: f"'{_prefix(copy)}' || {name}" for name in OWN_IDS[table.name]}
         changed |= {"position": f"position + {copy * size}"}
         changed |= {"t": f"t + {copy * BLOCK}"} if table is requests else {}
@@ -125,32 +119,6 @@ def _later(connection: AsyncConnection, column: str, days: int) -> str:
 
 def _later_day(connection: AsyncConnection, days: int) -> str:
     return f"date(day, '+{days} days')" if connection.dialect.name == "sqlite" else f"day + {days}"
-
-
-async def _copy_sums(connection: AsyncConnection, days: Sequence[int], size: int) -> None:
-    """Write the sums of every copy except the block itself, whose sums the log has kept."""
-    copies, last = Counter(days), {day: copy for copy, day in enumerate(days)}
-    copies[0] -= 1
-    for table in SUMS:
-        rows = (await connection.execute(select(table))).mappings().all()
-        for day, count in copies.items():
-            await add_sums(
-                connection,
-                dict(_multiplied(table, row, day, count, last[day] * size) for row in rows),
-            )
-
-
-def _multiplied(
-    table: Table, row: RowMapping, days: int, count: int, later: int
-) -> tuple[tuple[Table, tuple[Any, ...]], Figures]:
-    key = {column.name: row[column.name] for column in table.primary_key.columns}
-    key["day"] += timedelta(days=days)
-    figures = {
-        name: value + later if name == HIGHEST else count * value
-        for name, value in row.items()
-        if name not in key and value is not None
-    }
-    return (table, tuple(key.values())), figures
 
 
 def _block(zoo: str, ending: datetime) -> Iterator[Record]:

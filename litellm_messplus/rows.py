@@ -40,10 +40,10 @@ FOREIGN = -1
 class Column:
     """A column: its documentation, in the database too, and its properties.
 
-    ``size`` is the most characters of a text. A column that ``is_position`` is a place in the log,
-    unique per row. The route shows it if it ``is_public``. In records for which ``words`` is true,
-    a text may quote a user: it is kept only with `store_text`. ``earlier`` is the value of rows
-    from earlier versions; if they have none, it ``is_nullable`` although every record has a value.
+    ``size`` is the most characters of a text. The route shows it if it ``is_public``. In records
+    for which ``words`` is true, a text may quote a user: it is kept only with `store_text`.
+    ``earlier`` is the value of rows from earlier versions; if they have none, it ``is_nullable``
+    although every record has a value.
     """
 
     doc: str
@@ -52,7 +52,6 @@ class Column:
     words: Callable[[Any], bool] | None = None
     index: bool = False
     is_large: bool = False
-    is_position: bool = False
     is_nullable: bool = False
     earlier: bool | str | None = None
 

@@ -301,15 +301,15 @@ OUTCOMES = """
         SUM(CASE WHEN served_cost IS NOT NULL THEN cost END) / COUNT(served_cost)
             AS "cost per request"
 """
-SUMS = """
+DAILY = """
     SELECT zoo, service_level, SUM(requests) AS requests,
-        SUM(succeeded) AS answered, SUM(failed) AS failed,
+        SUM(answered) AS answered, SUM(failed) AS failed,
         SUM(failed_upstream) AS "failed upstream",
         SUM(failed_no_deployment) AS "failed no_deployment",
         SUM(failed_deadline) AS "failed deadline", SUM(failed_client_gone) AS "failed client_gone",
         SUM(failed_refused) AS "failed refused", SUM(failed_unknown) AS "failed unknown",
-        SUM(judged) AS judged
-    FROM {} GROUP BY 1, 2
+        SUM(judged) AS judged, SUM(cost) AS cost
+    FROM daily_service_levels {} GROUP BY 1, 2
 """
 
 
@@ -324,11 +324,6 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
         f"FROM request_outcomes WHERE day >= '{since}' AND arm = 'routed' "
         "AND service_level NOT LIKE '%:before' GROUP BY zoo"
     )
-    daily = (
-        "SELECT zoo, service_level, SUM(requests) AS requests, SUM(answered) AS answered, "
-        "SUM(failed) AS failed, SUM(judged) AS judged, "
-        "SUM(cost) AS cost FROM {} {} GROUP BY 1, 2"
-    )
     saved = (
         "SELECT zoo, service_level, requests AS compared, saved, "
         'cost_largest AS "baseline cost", saved_share AS "saved share" FROM savings'
@@ -338,12 +333,8 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
     views = (
         ("request_outcomes", "last", each_last + newest),
         ("request_outcomes", "since", each_zoo + recent),
-        ("daily_service_levels", "whole", daily.format("daily_service_levels", "")),
-        (
-            "daily_service_levels",
-            "since",
-            daily.format("daily_service_levels", f"WHERE day >= '{since}'"),
-        ),
+        ("daily_service_levels", "whole", DAILY.format("")),
+        ("daily_service_levels", "since", DAILY.format(f"WHERE day >= '{since}'")),
         (
             "daily_service_levels",
             "today",
@@ -351,7 +342,6 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
             'cost_per_request AS "cost per request" FROM daily_service_levels '
             f"WHERE day = '{now.date()}'",
         ),
-        ("request_sums", "whole", SUMS.format("request_sums")),
         ("savings", "whole", saved),
     )
     with sqlite3.connect(path) as connection:

@@ -34,15 +34,14 @@ from litellm_messplus.figures.tally import Group, Tally, tallies
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, LabelKind, is_before
 from litellm_messplus.status.reading import is_since, window_start
+from litellm_messplus.store.hours import REQUESTS
 from litellm_messplus.store.tables import (
     calls,
     labels,
     log_head,
     outcomes,
-    request_sums,
     requests,
     served_call,
-    verdicts,
 )
 
 CURRENT = Table(
@@ -125,16 +124,16 @@ async def span_of(
 
 
 async def _known(connection: AsyncConnection) -> str:
-    found = select(request_sums.c.zoo).distinct().order_by(request_sums.c.zoo)
+    found = select(REQUESTS.c.zoo).distinct().order_by(REQUESTS.c.zoo)
     names = ", ".join((await connection.execute(found)).scalars()) or "none yet"
     return f"allowed: a zoo with requests in the log ({names})"
 
 
 async def counted_since(connection: AsyncConnection, zoo: str, span: Span) -> dict[str, Counted]:
     """Read a span, by service level; levels without a request are left out."""
-    last, of = span.until.date(), request_sums.c
+    last, of = span.until.date(), REQUESTS.c
     is_in = and_(of.zoo == zoo, of.day >= span.since, of.day < last)
-    found = await tallies(connection, "service_level", source=request_sums, where=is_in)
+    found = await tallies(connection, "service_level", source=REQUESTS, where=is_in)
     # The last day may be only partly in the span, so it is read from the outcomes.
     for level, tally in (await _of_requests(connection, _of_last_day(zoo, span))).items():
         found[level] = found.get(level, Tally()) + tally
@@ -254,7 +253,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
         .distinct()
         .cte("told")
     )
-    verdict, grade = verdicts.alias("verdict"), CURRENT.alias("grade")
+    verdict, grade = labels.alias("verdict"), CURRENT.alias("grade")
     bought = labels.alias("bought")
     is_word = and_(verdict.c.kind.in_(WORDS), ~labelled.c.is_failed)
     is_grade = (grade.c.kind == JUDGE, labelled.c.is_failed.is_not(true()))
@@ -269,7 +268,7 @@ def _counts(*where: ColumnElement[bool]) -> Select[Any]:
     groups = (
         select(*keys)
         .select_from(labelled)
-        .outerjoin(verdict, verdict.c.call_id == labelled.c.call_id)
+        .outerjoin(verdict, and_(verdict.c.call_id == labelled.c.call_id, verdict.c.counts))
         .outerjoin(grade, and_(grade.c.call_id == labelled.c.call_id, *is_grade))
         .outerjoin(bought, bought.c.label_id == func.coalesce(grade.c.label_id, verdict.c.label_id))
         .where(or_(is_word, grade.c.value.is_not(None)))

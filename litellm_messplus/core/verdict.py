@@ -1,5 +1,5 @@
 """The only rule for which label of a call counts. The fold learns by it, and its result is stored
-in the table `verdicts`, which every reader joins."""
+in `labels.counts`, which every reader goes by."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

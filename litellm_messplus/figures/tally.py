@@ -1,5 +1,5 @@
 """Sums over any number of requests. Each is declared once, as an expression that Python evaluates
-on an outcome and SQL on the columns of a table; the tables of sums have these columns. Figures
+on an outcome and SQL on the columns of a table; the table `hours` has these columns. Figures
 derived from sums are properties."""
 
 from collections.abc import Callable, Iterable, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from math import prod
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import FromClause, and_, case, func, literal, select, true
+from sqlalchemy import FromClause, Integer, and_, case, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.interval import Interval, effective, wilson
@@ -16,6 +16,8 @@ from litellm_messplus.runtime.vocabulary import CallStatus, Failure
 T = TypeVar("T")
 
 # A figure, declared once for Python and SQL.
+
+ONE, NONE = literal_column("1", Integer), literal_column("0", Integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,12 @@ class Figure:
         return f"({value} if {' and '.join(conditions)} else 0)" if conditions else value
 
     def sql(self, columns: Any) -> Any:
-        """Return the sum over rows of outcomes."""
+        """Return the SQL expression of what one row of outcomes adds."""
         conditions = [columns[name].is_not(None) for name in self.known]
         conditions += [columns[name].is_(None) for name in self.unknown]
         conditions += [columns[name] == value for name, value in self.only]
-        value = prod((columns[name] for name in self.value), start=literal(1))
-        each = case((and_(true(), *conditions), value), else_=0)
-        return func.coalesce(func.sum(each), 0)
+        value = prod((columns[name] for name in self.value), start=ONE)
+        return case((and_(*conditions), value), else_=NONE) if conditions else value
 
 
 def _sum(comment: str, *value: str, **conditions: Any) -> Any:
@@ -71,7 +72,7 @@ _COSTED = {"known": ("cost",)}
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The sums over a number of requests, named as in the tables of sums."""
+    """The sums over a number of requests, named as in the table `hours`."""
 
     requests: int = _sum("Requests decided.")
     alphas: float = _sum("Sum of their alphas.", "alpha")
@@ -224,7 +225,6 @@ COUNTS = frozenset(each.name for each in fields(Tally) if each.type is int)
 
 
 _EXPRESSIONS = ", ".join(figure.python for figure in FIGURES.values())
-# Compiled once: the log's writer evaluates it for every request, before and after each batch.
 amounts: Callable[[Any], tuple[float, ...]] = eval(f"lambda o: ({_EXPRESSIONS})")
 """The amounts that one outcome adds to each figure, in their order."""
 
@@ -245,7 +245,7 @@ def taken(kind: type[T], found: Any, **others: Any) -> T:
     return kind(**{n: others[n] if n in others else getattr(found, n) for n in names})
 
 
-# Reading sums: one pass over outcomes, or over a table of their sums.
+# Reading sums: one pass over outcomes, or over sums of them.
 
 Group = tuple[Any, ...]
 """The values of the columns that requests are grouped by."""
@@ -266,6 +266,10 @@ async def tallies(
 def sums_of(source: FromClause) -> list[Any]:
     """Return all sums over rows of outcomes, or of sums."""
     columns = source.c
-    if "requests" in columns:
-        return [func.coalesce(func.sum(columns[name]), 0).label(name) for name in FIGURES]
-    return [figure.sql(columns).label(name) for name, figure in FIGURES.items()]
+    each = [columns[name] for name in FIGURES] if "requests" in columns else amounts_of(source)
+    return [func.coalesce(func.sum(one), 0).label(one.name) for one in each]
+
+
+def amounts_of(outcomes: FromClause) -> list[Any]:
+    """Return what each row of outcomes adds to each figure."""
+    return [figure.sql(outcomes.c).label(name) for name, figure in FIGURES.items()]

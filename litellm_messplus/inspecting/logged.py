@@ -20,7 +20,7 @@ from litellm_messplus.store.history import History, find, history
 from litellm_messplus.store.model_changes import ModelChange, logged_changes
 from litellm_messplus.store.reading import reading
 from litellm_messplus.store.rows import logged_surface
-from litellm_messplus.store.tables import verdicts
+from litellm_messplus.store.tables import labels
 
 # The public columns of a row, by their declaration. Features and surface would let others test
 # guesses of the prompt, the hash of a key is private, and a position means nothing outside of the
@@ -207,7 +207,8 @@ async def _known(
 ) -> tuple[frozenset[str], Sequence[ModelChange]]:
     """Read the ids of the labels that count, and the changes of candidates from before the
     request."""
-    query = select(verdicts.c.label_id).where(verdicts.c.request_id == request["request_id"])
+    is_own = labels.c.request_id == request["request_id"]
+    query = select(labels.c.label_id).where(is_own, labels.c.counts)
     async with engine.connect() as connection:
         counting = frozenset((await connection.execute(query)).scalars())
         changes = await logged_changes(connection, request["zoo"])

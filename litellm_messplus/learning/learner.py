@@ -5,6 +5,7 @@ by reference), or in a process of its own (`learning/process.py`), which takes t
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -18,7 +19,7 @@ from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.restore import keep
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.store import log
+from litellm_messplus.store import hours, log
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
 from litellm_messplus.store.history import arrived_ids
 
@@ -29,6 +30,10 @@ TURN_SECONDS = 0.002
 SNAPSHOT_EVERY = 10_000
 """Records between two snapshots of about a megabyte each: a start folds the records after the
 newest one, some 2,500 a second."""
+
+SUM_SECONDS = 300.0
+"""Seconds between two movements of `log_head.summed`, to where the log ended at the one before: by
+then most requests have ended and are judged, and need not be taken out again."""
 
 Also = Callable[[AsyncConnection], Awaitable[None]]
 """What a transaction does in addition to appending records."""
@@ -56,14 +61,15 @@ class Learner:
         self.arrivals = Arrivals()
         self.has_state = asyncio.Event()
         self.has_state.set()
-        self.snapshot_position = self.position
+        self.snapshot_position = self._to_sum = self.position
+        self._summed_at = -math.inf
         self._recent = RecentRequests()
         self._unlogged = Unlogged()
         self._turn_ends = 0.0
 
     def begin_at(self, position: int) -> None:
         """Begin at a position, up to which the engines were restored after this was made."""
-        self.position = self.snapshot_position = position
+        self.position = self.snapshot_position = self._to_sum = position
 
     def start(self) -> None:
         """Do nothing: records of other writers are looked for."""
@@ -110,7 +116,7 @@ class Learner:
                 await self._follow(appended.last)
         finally:  # they are committed: what was not read back is folded in later
             self.arrivals.came(records)
-        await self._save_due_snapshots()
+        await self._do_what_is_due()
 
     async def settled(self) -> None:
         """Return when all that was written is folded in: at once, since `fold_written` is awaited
@@ -119,7 +125,7 @@ class Learner:
     async def look(self) -> None:
         """Read the end of the log, and fold in what other writers wrote."""
         await self._follow(await log.head(self.database))
-        await self._save_due_snapshots()
+        await self._do_what_is_due()
 
     async def _follow(self, upto: int) -> None:
         """Read the log, with other writers' records, up to a position, and call ``followed``."""
@@ -155,9 +161,13 @@ class Learner:
             await asyncio.sleep(0)
             self._turn_ends = time.perf_counter() + TURN_SECONDS
 
-    async def _save_due_snapshots(self) -> None:
+    async def _do_what_is_due(self) -> None:
+        """Save snapshots every so many records, and move the sums on every so many seconds."""
         if self.position - self.snapshot_position >= self.snapshot_every:
             await self.save_snapshots()
+        if time.monotonic() - self._summed_at > SUM_SECONDS:
+            await hours.settle(self.database, self._to_sum)
+            self._summed_at, self._to_sum = time.monotonic(), self.position
 
     async def save_snapshots(self) -> None:
         """Save a snapshot of every zoo, as of now."""

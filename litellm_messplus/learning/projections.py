@@ -1,169 +1,79 @@
-"""Updating what is derived from the log, in the transaction that appends to it: the verdict of each
-call, the outcome of each request, and the sums of both.
+"""Updating what is derived from the log, in the transaction that appends to it: which label of each
+call counts, the outcome of each request, and the sums of those that are summed already.
 
-An outcome follows from all that is logged about a request, and a call or a label may change any of
-it. So it is computed before and after, and the difference is written; a new request had none
-before. Untouched rows are not read: they may leave the log, and their outcomes stay in the sums."""
+All of it follows from all that is logged about a request, and a call or a label may change any of
+it. Untouched rows are not read: they may leave the log, and stay in the sums."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Insert, Table, case, delete, func, insert, select
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.learning.logged import AT_ONCE, Logged, logged_requests
-from litellm_messplus.learning.outcome import LoggedLabel, Outcome, Row, Verdicts, outcome
-from litellm_messplus.learning.outcome import verdicts as verdicts_of
-from litellm_messplus.learning.sums import HIGHEST, SUMS, Sums, add_change, of_grading, of_request
-from litellm_messplus.rows import flat
+from litellm_messplus.core.verdict import counting
+from litellm_messplus.learning.outcome import outcomes_of
 from litellm_messplus.runtime.counters import logger
-from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
-from litellm_messplus.store.rows import replacing, upserting
-from litellm_messplus.store.tables import (
-    calls,
-    gradings,
-    label_precedence,
-    labels,
-    log_head,
-    outcomes,
-    requests,
-    verdicts,
-)
+from litellm_messplus.runtime.vocabulary import PRECEDENCE, CallStatus, LabelKind
+from litellm_messplus.store import hours
+from litellm_messplus.store.rows import AT_ONCE, in_parts
+from litellm_messplus.store.standing import newest_labels
+from litellm_messplus.store.tables import calls, labels, log_head, requests
 
-ABOUT_REQUESTS = (calls, gradings, labels)
-Batch = Mapping[Table, Sequence[Row]]
-"""Rows to be written, by table."""
 Rules = Mapping[str, Sequence[str]]
 """The kinds of labels that count, strongest first, by zoo; a zoo not listed has the default."""
 
 
-class Projection(NamedTuple):
-    """The verdicts, outcome and sums derived from all that is logged about one request."""
-
-    outcome: Outcome
-    verdicts: Verdicts
-    sums: Sums
-
-
-def projection(logged: Logged, precedence: Sequence[str]) -> Projection:
-    """Compute what is derived from one request."""
-    verdicts = verdicts_of(logged.labels, logged.calls, precedence) if logged.labels else {}
-    found = outcome(*(logged.request, logged.calls, logged.labels, verdicts, logged.judging_cost))
-    return Projection(found, verdicts, of_request(logged, found, verdicts))
-
-
-@dataclass(slots=True)
-class Change:
-    """The change that a batch makes to the derived tables."""
-
-    outcomes: list[Outcome] = field(default_factory=list)
-    verdicts: list[LoggedLabel] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    sums: Sums = field(default_factory=dict)
-
-    def add(self, before: Projection | None, after: Projection) -> None:
-        """Add the difference between ``before``, None for a new request, and ``after``."""
-        was = {} if before is None else before.verdicts
-        if before is None or after.outcome != before.outcome:
-            self.outcomes.append(after.outcome)
-        self.verdicts += [now for call, now in after.verdicts.items() if was.get(call) != now]
-        self.gone += [call for call in was if call not in after.verdicts]
-        add_change(self.sums, {} if before is None else before.sums, after.sums)
+@asynccontextmanager
+async def projecting(
+    connection: AsyncConnection, touched: Collection[str], judged: Collection[str], summed: int
+) -> AsyncIterator[None]:
+    """Update what is derived from the ``touched`` requests to the rows written inside, under the
+    log's lock, of the ``judged`` also which labels count. Those up to ``summed`` are in the
+    sums."""
+    again = await _summed(connection, touched, summed)
+    await hours.add(connection, again, -1)
+    yield
+    for some in in_parts(judged):
+        await _judge(connection, some)
+    for some in in_parts(touched):
+        await connection.execute(outcomes_of(connection.dialect.name), {"ids": some})
+    await hours.add(connection, again, 1)
 
 
-async def project(
-    connection: AsyncConnection, batch: Batch, remembered: Mapping[str, Logged]
-) -> Mapping[str, Logged]:
-    """Write what is derived from the rows, before the rows themselves and under the log's lock;
-    returns all that is then logged about their requests."""
-    known = {row["request_id"]: Logged(row) for row in batch.get(requests, ())}
-    older = {
-        row["request_id"]
-        for table in ABOUT_REQUESTS
-        for row in batch.get(table, ())
-        if row["request_id"] not in known
-    }
-    before = {request_id: remembered[request_id] for request_id in older & remembered.keys()}
-    if older := older - before.keys():
-        before |= await logged_requests(connection, sorted(older))
-    is_judged = batch.get(labels) or any(each.labels for each in before.values())
-    rules = await rules_of(connection) if is_judged else {}
-    was = {request_id: _projection(logged, rules) for request_id, logged in before.items()}
-    known |= before
-    for table in ABOUT_REQUESTS:
-        for row in batch.get(table, ()):
-            if row["request_id"] in known:  # else it is not counted
-                known[row["request_id"]].add(table.name, row)
-    change = Change()
-    for request_id, logged in known.items():
-        change.add(was.get(request_id), _projection(logged, rules))
-    for grading in batch.get(gradings, ()):
-        if (of := known.get(grading["request_id"])) is not None:
-            add_change(change.sums, {}, of_grading(grading, of.request["zoo"]))
-    await write(connection, change)
-    return known
+async def _summed(
+    connection: AsyncConnection, touched: Collection[str], summed: int
+) -> Sequence[str]:
+    """Find those of the requests that are in the sums."""
+    if not touched or not summed:
+        return ()
+    is_summed = requests.c.request_id.in_(touched), requests.c.position <= summed
+    found = await connection.execute(select(requests.c.request_id).where(*is_summed))
+    return found.scalars().all()
 
 
-def _projection(logged: Logged, rules: Rules) -> Projection:
-    return projection(logged, rules.get(logged.request["zoo"], PRECEDENCE))
-
-
-# Writing it.
-
-
-async def write(connection: AsyncConnection, change: Change) -> None:
-    """Write a change to the tables."""
-    dialect = connection.dialect.name
-    if change.outcomes:
-        rows = [flat(each) for each in change.outcomes]
-        await connection.execute(replacing(outcomes, dialect), rows)
-    if change.verdicts:
-        rows = [flat(each) for each in change.verdicts]
-        await connection.execute(replacing(verdicts, dialect), rows)
-    if change.gone:
-        await connection.execute(delete(verdicts).where(verdicts.c.call_id.in_(change.gone)))
-    await add_sums(connection, change.sums)
-
-
-async def add_sums(connection: AsyncConnection, changed: Sums) -> None:
-    """Write differences to the tables of sums."""
-    by_table: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for (table, key), figures in changed.items():
-        if any(figures.values()):
-            names = [column.name for column in table.primary_key.columns]
-            # A nullable column that is unknown stays NULL.
-            row = {**_NOTHING[table], **figures, **dict(zip(names, key, strict=True))}
-            by_table[table].append(row)
-    for table, rows in by_table.items():
-        await connection.execute(_adding(table, connection.dialect.name), rows)
-
-
-_NOTHING = {
-    table: {
-        column.name: None if column.nullable else 0
-        for column in table.columns
-        if not column.primary_key
-    }
-    for table in SUMS
-}
-
-
-@cache
-def _adding(table: Table, dialect: str) -> Insert:
-    """Insert a row, or add to the existing one."""
-    return upserting(table, dialect, _merged)
-
-
-def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Merge a figure: NULL is unknown, never zero, and leaves a known value unchanged."""
-    if column.name == HIGHEST:
-        return case((column > given, column), else_=func.coalesce(given, column))
-    if column.nullable:
-        return func.coalesce(column + given, column, given)
-    return column + given
+async def _judge(connection: AsyncConnection, request_ids: Collection[str]) -> None:
+    """Mark the labels on the calls of these requests that count: a failed call has no answer to
+    judge."""
+    of, rules = labels.c, await rules_of(connection)
+    is_theirs = of.request_id.in_(request_ids)
+    standing = newest_labels(is_theirs)
+    query = (
+        select(requests.c.zoo, of.call_id, of.label_id, of.kind, of.source, of.value, of.weight)
+        .join(standing, standing.c.position == of.position)
+        .join(requests, requests.c.request_id == of.request_id)
+        .outerjoin(calls, calls.c.call_id == of.call_id)
+        .where(calls.c.status.is_(None) | (calls.c.status == CallStatus.SUCCESS))
+        .order_by(of.position)
+    )
+    by_call: dict[str, list[Any]] = defaultdict(list)
+    for row in await connection.execute(query):
+        by_call[row.call_id].append(row)
+    verdicts = (counting(all_, rules.get(all_[0].zoo, PRECEDENCE)) for all_ in by_call.values())
+    counts = of.label_id.in_([each.label_id for each in verdicts if each is not None])
+    changed = update(labels).where(is_theirs, of.counts != counts).values(counts=counts)
+    await connection.execute(changed)
 
 
 # The precedence of labels, stored at the start, so that every writer projects by one rule.
@@ -172,64 +82,40 @@ def _merged(column: Column[Any], given: ColumnElement[Any]) -> ColumnElement[Any
 # the log is computed anew.
 
 
-async def rules_of(connection: AsyncConnection) -> dict[str, Sequence[str]]:
+async def rules_of(connection: AsyncConnection) -> Rules:
     """Read the kinds of labels that count by zoo; zoos without a stored rule are not included."""
-    of = label_precedence.c
-    found: dict[str, list[str]] = {}
-    for zoo, kind, rank in await connection.execute(select(label_precedence).order_by(of.rank)):
-        found.setdefault(zoo, []).extend([kind] if rank is not None else [])
-    return dict(found)
+    found: Rules = (await connection.execute(select(log_head.c.precedence))).scalar_one()
+    return found
 
 
 async def save_rules(engine: AsyncEngine, precedence: Mapping[str, Sequence[LabelKind]]) -> None:
     """Replace the rule of every zoo in ``precedence``: its kinds that count, strongest first.
 
-    Workers that start together take turns, as writers of the log do: on Postgres, none would see
-    the new rows of another that replaces the same ones.
+    Workers that start together take turns, as writers of the log do.
     """
-    rows = [
-        {"zoo": zoo, "kind": kind, "rank": kinds.index(kind) + 1 if kind in kinds else None}
-        for zoo, kinds in precedence.items()
-        for kind in LabelKind
-    ]
+    lock = update(log_head).values(position=log_head.c.position)
+    rules = {zoo: [str(kind) for kind in kinds] for zoo, kinds in precedence.items()}
     async with engine.begin() as connection:
-        await connection.execute(log_head.update().values(position=log_head.c.position))
-        before = await rules_of(connection)
-        for zoo, kinds in precedence.items():
-            await _follow(connection, zoo, before.get(zoo, PRECEDENCE), kinds)
-        of_these = label_precedence.c.zoo.in_(list(precedence))
-        await connection.execute(delete(label_precedence).where(of_these))
-        await connection.execute(insert(label_precedence), rows)
+        found = await connection.execute(lock.returning(log_head.c.precedence, log_head.c.summed))
+        before, summed = found.one()
+        await connection.execute(update(log_head).values(precedence={**before, **rules}))
+        for zoo, rule in rules.items():
+            if rule != list(before.get(zoo, PRECEDENCE)):
+                logger.info("zoo %s: labels count by another rule, so its sums are made anew", zoo)
+                await _follow(connection, zoo, summed)
 
 
-async def _follow(
-    connection: AsyncConnection, zoo: str, before: Sequence[str], after: Sequence[str]
-) -> None:
-    """Compute again what is derived for a zoo, by its new rule. The log, which may be long, is read
-    in pages."""
-    if list(before) == list(after):
-        return
-    logger.info("zoo %s: labels count by another rule, so its sums are made anew", zoo)
-    async for ids in _labelled(connection, zoo):
-        change = Change()
-        for logged in (await logged_requests(connection, ids)).values():
-            change.add(projection(logged, before), projection(logged, after))
-        await write(connection, change)
-
-
-async def _labelled(connection: AsyncConnection, zoo: str) -> AsyncIterator[Sequence[str]]:
-    """Yield the ids of the zoo's requests that have labels, page by page."""
+async def _follow(connection: AsyncConnection, zoo: str, summed: int) -> None:
+    """Compute again what is derived from the labelled requests of a zoo, page by page."""
     has_label = select(labels.c.label_id).where(labels.c.request_id == requests.c.request_id)
+    query = (
+        select(requests.c.request_id, requests.c.position)
+        .where(requests.c.zoo == zoo, has_label.exists())
+        .order_by(requests.c.position)
+        .limit(AT_ONCE)
+    )
     after = 0
-    while True:
-        query = (
-            select(requests.c.request_id, requests.c.position)
-            .where(requests.c.zoo == zoo, requests.c.position > after, has_label.exists())
-            .order_by(requests.c.position)
-            .limit(AT_ONCE)
-        )
-        rows: Sequence[Any] = (await connection.execute(query)).all()
-        if not rows:
-            return
-        yield [row.request_id for row in rows]
-        after = rows[-1].position
+    while page := (await connection.execute(query.where(requests.c.position > after))).all():
+        ids = [row.request_id for row in page]
+        async with projecting(connection, ids, ids, summed):
+            after = page[-1].position

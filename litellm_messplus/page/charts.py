@@ -14,19 +14,13 @@ from itertools import chain
 from math import ceil
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Table, and_, select
+from sqlalchemy import ColumnElement, FromClause, Row, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.figures.tally import Tally, share, taken, tallies
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, level_before
-from litellm_messplus.store.tables import (
-    call_sums,
-    calls,
-    grading_sums,
-    outcomes,
-    request_sums,
-    requests,
-)
+from litellm_messplus.store.hours import CALLS, REQUESTS
+from litellm_messplus.store.tables import JUDGING, calls, outcomes, requests
 
 
 def plain(found: Any) -> dict[str, Any]:
@@ -144,7 +138,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class LabelCost:
-    """The cost of a judge's gradings on one day, in dollars; None if unknown."""
+    """The cost of a judge's gradings of one day's requests, in dollars; None if unknown."""
 
     at: datetime
     judge: str
@@ -158,7 +152,8 @@ async def read_points(connection: AsyncConnection, zoo: str, level: str, span: S
     steps = [Called() for _ in span.starts]
     by = ("day", "hour") if span.is_hourly else ("day",)
     columns = (*by, "candidate", "role", "calls", "failures")
-    query = select(*(call_sums.c[name] for name in columns)).where(_of(call_sums, zoo, level, span))
+    is_theirs = _of(CALLS, zoo, level, span) & (CALLS.c.role != JUDGING)
+    query = select(*(CALLS.c[name] for name in columns)).where(is_theirs)
     for row in await connection.execute(query):
         place = span.place(_moment(*row[: len(by)]))
         if place is not None:
@@ -170,8 +165,8 @@ async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Spa
     """Read the sums of the requests of each step."""
     steps = [Tally() for _ in span.starts]
     by = ("day", "hour") if span.is_hourly else ("day",)
-    where = _of(request_sums, zoo, level, span)
-    found = await tallies(connection, *by, source=request_sums, where=where)
+    where = _of(REQUESTS, zoo, level, span)
+    found = await tallies(connection, *by, source=REQUESTS, where=where)
     for when, tally in found.items():
         place = span.place(_moment(*when))
         if place is not None:
@@ -181,15 +176,17 @@ async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Spa
 
 async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:
     """Read the cost of a zoo's judges on each day of the span with gradings."""
-    of = grading_sums.c
+    of = CALLS.c
+    sums = func.sum(of.calls), func.sum(of.calls_without_cost), func.sum(of.cost)
     query = (
-        select(of.day, of.judge, of.gradings, of.cost)
-        .where(of.day.in_(span.days), of.zoo == zoo)
-        .order_by(of.day, of.judge)
+        select(of.day, of.model, *sums)
+        .where(of.day.in_(span.days), of.zoo == zoo, of.role == JUDGING)
+        .group_by(of.day, of.model)
+        .order_by(of.day, of.model)
     )
     return [
-        LabelCost(_moment(day), judge, gradings, cost)
-        for day, judge, gradings, cost in await connection.execute(query)
+        LabelCost(_moment(day), judge, gradings, cost if gradings > unknown else None)
+        for day, judge, gradings, unknown, cost in await connection.execute(query)
     ]
 
 
@@ -219,8 +216,8 @@ def point(
     )
 
 
-def _of(table: Table, zoo: str, level: str, span: Span) -> ColumnElement[bool]:
-    of = table.c
+def _of(sums: FromClause, zoo: str, level: str, span: Span) -> ColumnElement[bool]:
+    of = sums.c
     return and_(of.day.in_(span.days), of.zoo == zoo, of.service_level == level)
 
 

@@ -12,17 +12,9 @@ from litellm_messplus.figures.tally import interval_of
 from litellm_messplus.labels.agreement import ENOUGH, Agreement, PositionBias
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.status.reading import Key, Start, within
-from litellm_messplus.store.judging import agreements, preferences
-from litellm_messplus.store.tables import (
-    grading_sums,
-    gradings,
-    label_precedence,
-    label_sums,
-    labels,
-    requests,
-    served_call,
-    verdicts,
-)
+from litellm_messplus.store.hours import CALLS, LABELS
+from litellm_messplus.store.judging import agreements, newest_gradings, preferences
+from litellm_messplus.store.tables import JUDGING, gradings, labels, log_head, requests, served_call
 
 # The labels of each source.
 
@@ -59,7 +51,7 @@ Sources = tuple[Given, ...]
 
 async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Sources]:
     """Read the sources over the requests of a window; the strongest kind first."""
-    counted = _on_served(verdicts, func.count(), by=(verdicts.c.source,))
+    counted = _on_served(labels, func.count(), by=(labels.c.source,)).where(labels.c.counts)
     counting = {tuple(row[:3]): row[3] for row in await _ask(connection, counted, start)}
     return _by_level(
         (*row, counting.get((row.zoo, row.service_level, row.source), 0))
@@ -69,7 +61,7 @@ async def sources(connection: AsyncConnection, start: Start) -> dict[Key, Source
 
 async def all_sources(connection: AsyncConnection) -> dict[Key, Sources]:
     """Read the sources over all requests, from the sums; the strongest kind first."""
-    of = label_sums.c
+    of = LABELS.c
     each = (of.zoo, of.service_level, of.kind, of.source)
     labelled = func.sum(of.labelled)
     sums = (of.satisfaction, of.counting)
@@ -140,33 +132,34 @@ async def judging(connection: AsyncConnection) -> dict[JudgeKey, Grading]:
     agreed = await agreements(connection)
     preferred = await preferences(connection)
     left_out = await _left_out(connection)
-    found, each = grading_sums.c, (grading_sums.c.zoo, grading_sums.c.judge)
-    sums = (found.gradings, found.graded, found.cost, found.gradings_without_cost)
-    query = select(*each, *map(func.sum, sums)).group_by(*each)
+    found, each = CALLS.c, (CALLS.c.zoo, CALLS.c.model)
+    sums = (found.calls, found.failures, found.cost, found.calls_without_cost)
+    query = select(*each, *map(func.sum, sums)).where(found.role == JUDGING).group_by(*each)
     return {
         (key := (zoo, judge)): Grading(
-            *(total, graded, cost, unstated),
+            *(total, total - failures, cost if total > unstated else None, unstated),
             weights.get(key),
             zoo in left_out,
             agreed.get(key, Agreement()),
             preferred.get(key, PositionBias()),
         )
-        for zoo, judge, total, graded, cost, unstated in await connection.execute(query)
+        for zoo, judge, total, failures, cost, unstated in await connection.execute(query)
     }
 
 
 async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
-    """Read the weights of the labels of each judge's newest grading."""
-    found = grading_sums.c
+    """Read the weights of the labels of each judge's newest grading with a valid reply, if it is
+    among the newest gradings of all."""
+    graded = newest_gradings(gradings.c.status == "graded")
     newest = (
-        select(found.zoo, found.judge, func.max(found.newest_graded).label("position"))
-        .group_by(found.zoo, found.judge)
+        select(requests.c.zoo, graded.c.judge, func.max(graded.c.position).label("position"))
+        .join_from(graded, requests, requests.c.request_id == graded.c.request_id)
+        .group_by(requests.c.zoo, graded.c.judge)
         .subquery()
     )
     query = (
         select(newest.c.zoo, newest.c.judge, labels.c.weight)
-        .select_from(newest)
-        .join(gradings, gradings.c.position == newest.c.position)
+        .join_from(newest, gradings, gradings.c.position == newest.c.position)
         .join(labels, labels.c.request_id == gradings.c.request_id)
         .where(labels.c.kind == "judge")
         .order_by(labels.c.position)
@@ -176,17 +169,15 @@ async def _newest_weights(connection: AsyncConnection) -> dict[JudgeKey, float]:
 
 async def _left_out(connection: AsyncConnection) -> set[str]:
     """Find the zoos whose rule does not count labels of judges."""
-    query = select(label_precedence.c.zoo).where(
-        label_precedence.c.kind == "judge", label_precedence.c.rank.is_(None)
-    )
-    return set((await connection.execute(query)).scalars())
+    rules = (await connection.execute(select(log_head.c.precedence))).scalar_one()
+    return {zoo for zoo, kinds in rules.items() if LabelKind.JUDGE not in kinds}
 
 
 def note(found: Grading, least: float | None) -> str:
     """Say whether the judge counts, and why; ``least`` is the kappa below which it stops counting,
     if that is known."""
     if found.weight is None:
-        return "has graded nothing yet"
+        return "has graded nothing lately" if found.graded else "has graded nothing yet"
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa

@@ -17,7 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.runtime.vocabulary import SERVING, CallRole, Failure
 from litellm_messplus.status.calibration import JudgedCall
-from litellm_messplus.store.tables import calls, outcomes, request_sums, requests, verdicts
+from litellm_messplus.store.hours import REQUESTS
+from litellm_messplus.store.tables import calls, labels, outcomes, requests
 
 # Queries of the calibration: the newest judged calls, and their predictions.
 
@@ -38,7 +39,7 @@ async def judged_calls(
     Reads ``count`` + ``warm_up`` calls at the most, however long the log is.
     """
     verdict = _verdicts().limit(count + warm_up).subquery("verdict")
-    oldest_left_out = _verdicts().with_only_columns(verdicts.c.position).offset(count).limit(1)
+    oldest_left_out = _verdicts().with_only_columns(labels.c.position).offset(count).limit(1)
     scored_after = func.coalesce(oldest_left_out.scalar_subquery(), 0)
     query = (
         select(
@@ -76,9 +77,8 @@ async def judged_calls(
 
 def _verdicts() -> Select[Any]:
     """Query the label that counts of each call, the newest first, along the index of positions."""
-    return select(
-        verdicts.c.call_id, verdicts.c.position, verdicts.c.value, verdicts.c.weight
-    ).order_by(verdicts.c.position.desc())
+    columns = labels.c.call_id, labels.c.position, labels.c.value, labels.c.weight
+    return select(*columns).where(labels.c.counts).order_by(labels.c.position.desc())
 
 
 RECENT_DECISIONS = 20
@@ -105,7 +105,7 @@ async def totals(connection: AsyncConnection, start: Start | None = None) -> dic
     sums, which include those that have left the log."""
     level = ("zoo", "service_level")
     if start is None:
-        found = await tallies(connection, *level, source=request_sums)
+        found = await tallies(connection, *level, source=REQUESTS)
     else:
         newest = outcomes.c.request_id.in_(select(requests.c.request_id).where(is_since(start)))
         found = await tallies(connection, *level, source=outcomes, where=newest)
@@ -190,7 +190,7 @@ async def _start(connection: AsyncConnection, count: int, of: ColumnElement[bool
 
 def _levels() -> Subquery:
     """Query every service level that ever had a request."""
-    found = request_sums.c
+    found = REQUESTS.c
     return select(found.zoo, found.service_level).distinct().subquery("levels")
 
 

@@ -13,7 +13,8 @@ from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.labels.judge.budget import Spent
 from litellm_messplus.runtime.vocabulary import BEFORE_SUFFIX, Preferred, is_before
-from litellm_messplus.store.tables import grading_sums, gradings, request_sums, requests
+from litellm_messplus.store.hours import CALLS, REQUESTS
+from litellm_messplus.store.tables import JUDGING, gradings, requests
 
 # Verdicts of judges and users on the same calls.
 
@@ -36,7 +37,7 @@ async def agreements(
     """Read the agreements by zoo and judge (the model group), over the newest ``window`` calls of
     each among the newest ``LOOKED_AT`` gradings; pairs without such calls are omitted."""
     judged, rated = LABELS.alias("judged"), LABELS.alias("rated")
-    graded = _newest(LOOKED_AT, gradings.c.status == "graded")
+    graded = newest_gradings(gradings.c.status == "graded")
     each = (requests.c.zoo, graded.c.judge)
     pairs = (
         select(
@@ -62,11 +63,11 @@ async def agreements(
     return {(row[0], row[1]): Agreement(*row[2:]) for row in await connection.execute(query)}
 
 
-def _newest(most: int, *conditions: Any) -> Subquery:
-    """Query the newest gradings that meet the conditions."""
+def newest_gradings(*conditions: Any) -> Subquery:
+    """Query the newest ``LOOKED_AT`` gradings that meet the conditions."""
     columns = (gradings.c[name] for name in ("request_id", "judge", "position", "preferred"))
     newest = select(*columns).where(*conditions).order_by(gradings.c.position.desc())
-    return newest.limit(most).subquery()
+    return newest.limit(LOOKED_AT).subquery()
 
 
 def agreement_counts(judge: Any, user: Any) -> list[Any]:
@@ -91,7 +92,7 @@ async def preferences(
 ) -> dict[tuple[str, str], PositionBias]:
     """Count the positions that each judge preferred, by zoo and judge, over its newest ``window``
     comparisons among the newest ``LOOKED_AT`` gradings; judges without any are omitted."""
-    newest = _newest(LOOKED_AT)
+    newest = newest_gradings()
     each = (requests.c.zoo, newest.c.judge)
     place = func.row_number().over(partition_by=each, order_by=newest.c.position.desc())
     compared = (
@@ -114,8 +115,8 @@ async def preferences(
     return {(row[0], row[1]): PositionBias(*row[2:]) for row in await connection.execute(query)}
 
 
-# What labels cost and what routing saves, from the tables of sums, which include every worker's
-# requests and those pruned from the log.
+# What labels cost and what routing saves, from the sums, which include every worker's requests
+# and those pruned from the log.
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +141,18 @@ async def label_costs(
     connection: AsyncConnection, today: date, yesterday: date
 ) -> dict[str, LabelCosts]:
     """Read the costs by zoo; zoos without a request are omitted."""
-    of = grading_sums.c
-    judging = (func.sum(of.cost), func.sum(case((of.day == today, of.cost))))
-    query = select(of.zoo, *(func.coalesce(each, 0.0) for each in judging)).group_by(of.zoo)
+    of = CALLS.c
+    judging = (func.sum(of.cost), func.sum(case((of.day == today, of.cost), else_=0.0)))
+    query = select(of.zoo, *judging).where(of.role == JUDGING).group_by(of.zoo)
     judged = {row[0]: tuple(row[1:]) for row in await connection.execute(query)}
     whole: dict[str, Tally] = defaultdict(Tally)
     saved: dict[str, float] = defaultdict(float)
-    by_level = await tallies(connection, "zoo", "service_level", source=request_sums)
+    by_level = await tallies(connection, "zoo", "service_level", source=REQUESTS)
     for (zoo, level), tally in by_level.items():
         whole[zoo] += tally
         saved[zoo] += 0.0 if is_before(level) else tally.saved
-    is_recent = request_sums.c.day.in_((today, yesterday))
-    days = await tallies(connection, "day", "zoo", source=request_sums, where=is_recent)
+    is_recent = REQUESTS.c.day.in_((today, yesterday))
+    days = await tallies(connection, "day", "zoo", source=REQUESTS, where=is_recent)
     found = {}
     for zoo, tally in whole.items():
         now, before = days.get((today, zoo), Tally()), days.get((yesterday, zoo), Tally())
@@ -185,9 +186,9 @@ async def first_request(connection: AsyncConnection, zoo: str, today: date) -> d
 
 async def sampled_on(connection: AsyncConnection, day: date) -> dict[str, float]:
     """Read the cost of unseen calls on a day, by zoo, for requests that were served as before."""
-    found = request_sums.c
+    found = REQUESTS.c
     is_before = (found.day == day) & found.service_level.endswith(BEFORE_SUFFIX)
-    sampled = await tallies(connection, "zoo", source=request_sums, where=is_before)
+    sampled = await tallies(connection, "zoo", source=REQUESTS, where=is_before)
     return {zoo: tally.exploration_cost for (zoo,), tally in sampled.items()}
 
 

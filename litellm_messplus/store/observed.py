@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.figures.tally import Tally
-from litellm_messplus.learning.logged import in_parts
 from litellm_messplus.runtime.vocabulary import (
     WARM_UP,
     CallRole,
@@ -22,7 +21,8 @@ from litellm_messplus.runtime.vocabulary import (
     is_before,
     level_before,
 )
-from litellm_messplus.store.tables import calls, outcomes, requests, verdicts
+from litellm_messplus.store.rows import in_parts
+from litellm_messplus.store.tables import calls, labels, outcomes, requests
 from litellm_messplus.switching.forecast import DecidedAside, Happened
 from litellm_messplus.switching.modes import Arm
 from litellm_messplus.switching.way_back import Served
@@ -150,9 +150,9 @@ async def _calls_of(connection: AsyncConnection, ids: Collection[str]) -> dict[s
     query = (
         select(
             *(own.request_id, own.role, own.status, own.candidate, own.cost),
-            verdicts.c.value.label("satisfaction"),
+            labels.c.value.label("satisfaction"),
         )
-        .outerjoin(verdicts, verdicts.c.call_id == own.call_id)
+        .outerjoin(labels, (labels.c.call_id == own.call_id) & labels.c.counts)
         .order_by(own.position)
     )
     found: dict[str, list[Any]] = defaultdict(list)

@@ -14,10 +14,9 @@ from litellm_messplus.store.tables import (
     outcomes,
     requests,
     snapshots,
-    verdicts,
 )
 
-ABOUT_REQUESTS = (calls, labels, gradings, outcomes, verdicts)
+ABOUT_REQUESTS = (calls, labels, gradings, outcomes)
 CHUNK = 100
 """Requests deleted in one transaction, for which labels wait."""
 
@@ -47,11 +46,12 @@ async def count(engine: AsyncEngine, before: datetime) -> tuple[int, int]:
 async def delete_some(
     engine: AsyncEngine, before: datetime, since: datetime | None
 ) -> tuple[int, datetime | None]:
-    """Delete the oldest of them, decided ``since`` then, in one transaction under the log's lock,
-    so that no record about one is added meanwhile. Returns their number, and the time of the
-    newest."""
+    """Delete the oldest of them that are in the sums, decided ``since`` then, in one transaction
+    under the log's lock, so that no record about one is added meanwhile. Returns their number, and
+    the time of the newest."""
     own = requests.c
     query = select(own.request_id, own.position, own.created_at).where(removable(before))
+    query = query.where(own.position <= select(log_head.c.summed).scalar_subquery())
     if since is not None:
         query = query.where(own.created_at >= since)
     async with engine.begin() as connection:

@@ -1,9 +1,10 @@
 """The columns of tables, the table of a record, and the row that is inserted. See
 `litellm_messplus/rows.py`."""
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Date,
     DateTime,
     Dialect,
     Float,
@@ -87,7 +87,6 @@ def where_known(name: str, column: str) -> Index:
 
 TYPES: dict[type, type[TypeEngine[Any]]] = {
     datetime: UtcDateTime,
-    date: Date,
     bool: Boolean,
     int: Integer,
     float: Float,
@@ -121,7 +120,6 @@ def _column(declared: Declared) -> Column[Any]:
         _type(declared),
         nullable=declared.is_optional or given.is_nullable,
         index=given.index or None,
-        unique=given.is_position or None,
         server_default=true() if given.earlier is True else given.earlier or None,
         comment=given.doc,
     )
@@ -133,8 +131,6 @@ def _type(declared: Declared) -> TypeEngine[Any]:
         return TEXTS.get(given.size) or String(given.size or 255)
     if issubclass(kind, tuple | Mapping):
         return JSON(none_as_null=declared.is_optional)
-    if given.is_position:
-        return Position
     return BigInteger() if given.is_large else TYPES[kind]()
 
 
@@ -205,6 +201,17 @@ def storable(text: str) -> str:
 
 STORABLE = r"^[^\x00]*$"
 """The pattern of a text that every database accepts as is: Postgres accepts no zero characters."""
+
+
+AT_ONCE = 500
+"""Ids in one statement: databases limit the number of parameters."""
+
+
+def in_parts(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the ids in parts of one statement each."""
+    remaining = iter(ids)
+    while some := list(islice(remaining, AT_ONCE)):
+        yield some
 
 
 # Rows that may be there already, by their primary key.

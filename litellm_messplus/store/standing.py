@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from sqlalchemy import Select, and_, select, union
+from sqlalchemy import ColumnElement, Select, Subquery, and_, func, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.core.verdict import Given, newest_of_sources
-from litellm_messplus.learning.logged import newest_labels
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.store.tables import calls, labels
 
@@ -62,6 +61,14 @@ def _standing_query(after: int, upto: int) -> Select[Any]:
     newest = newest_labels(and_(of.call_id.in_(touched), of.position <= after))
     return (
         select(of.call_id, of.kind, of.source, of.value, of.weight, of.probability)
-        .join(newest, newest.c.weighs == of.position)
+        .join(newest, newest.c.position == of.position)
         .order_by(of.position)
     )
+
+
+def newest_labels(where: ColumnElement[bool]) -> Subquery:
+    """Query the position of the newest label with a weight of each source on a call: all that a
+    rule may need, however many labels there are."""
+    of = labels.c
+    newest = select(func.max(of.position).label("position")).where(where, of.weight > 0.0)
+    return newest.group_by(of.call_id, of.source).subquery()

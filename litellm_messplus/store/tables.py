@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     Date,
@@ -18,10 +19,10 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    false,
 )
 
 from litellm_messplus.figures.tally import COUNTS, FIGURES
-from litellm_messplus.learning.outcome import LoggedLabel, Outcome
 from litellm_messplus.records import (
     CallRecord,
     CandidateRecord,
@@ -38,7 +39,6 @@ from litellm_messplus.store.rows import (
     log_table_of,
     optional,
     required,
-    table_of,
     where_known,
 )
 from litellm_messplus.store.rows import metadata as metadata  # from here, it has all tables
@@ -55,6 +55,20 @@ log_head = Table(
         Position,
         "Requests up to here may be pruned; 0 where none is.",
         server_default="0",
+    ),
+    required(
+        "summed",
+        Position,
+        "Requests up to here are in `hours`, `call_hours` and `label_days`; later ones are read as "
+        "they are.",
+        server_default="0",
+    ),
+    required(
+        "precedence",
+        JSON,
+        "The kinds of labels that count, by zoo, the strongest first, as configured when a proxy "
+        "last started with the zoo.",
+        server_default="{}",
     ),
     required(
         "conversation_key",
@@ -85,7 +99,13 @@ calls = log_table_of(
 labels = log_table_of(
     LabelRecord,
     "labels",
-    "Every label ever given; `verdicts` has the one that counts for each call.",
+    "Every label ever given.",
+    required(
+        "counts",
+        Boolean,
+        "Whether it is the verdict: the label that counts for its call.",
+        server_default=false(),
+    ),
     Index("ix_labels_call_id_source_position", "call_id", "source", "position"),
 )
 
@@ -105,24 +125,57 @@ candidate_events = log_table_of(
 )
 
 # Derived from the log: written together with it, and read in its place.
+#
+# The sums keep what was pruned. They are read by `store/hours.py`, which adds what came since.
 
-verdicts = table_of(
-    LoggedLabel,
-    "verdicts",
-    "The label that counts for each call, written together with the log.",
-)
-
-outcomes = table_of(
-    Outcome,
+outcomes = Table(
     "outcomes",
-    "The outcome of each request, one row per request, written together with the log.",
+    metadata,
+    key("request_id", String(64), "Our own id of the request."),
+    required("position", Position, "Place in the log.", unique=True),
+    required("day", Date, "The date of the request, UTC."),
+    required("hour", Integer, "The hour of that day, UTC, from 0."),
+    required("zoo", String(255), "The requested `model_name`."),
+    required("service_level", String(255), "The promise."),
+    required("alpha", Float, "The share promised at that time."),
+    required("arm", String(16), "`routed`, or `before`: served as before."),
+    required("is_exploration", Boolean, "Whether anything but the best choice was tried."),
+    required("queue", Float, "The virtual queue at the decision."),
+    optional("encode_seconds", Float, "How long the features took; NULL where they came too late."),
+    required("deciding_seconds", Float, "How long the rest of the decision took."),
+    required("exploration_cost", Float, "What the exploration calls cost, as far as it is known."),
+    required("judging_cost", Float, "What judging its answers cost, as far as it is known."),
+    optional("cost", Float, "What all calls cost, as far as it is known; NULL if none is."),
+    required("unstated", Integer, "Successful calls whose cost was unknown at their end."),
+    optional("served", String(255), "The candidate that served; NULL before the call has ended."),
+    optional("status", String(16), "`success` or `failure`; NULL before the call has ended."),
+    optional("failure", String(16), "What failed; NULL if nothing did, or if unknown."),
+    optional("is_cache_hit", Boolean, "Whether LiteLLM's cache answered."),
+    optional("seconds", Float, "How long the served call took."),
+    optional(
+        "served_cost",
+        Float,
+        "What serving cost: the served call, and one whose answer was replaced.",
+    ),
+    optional(
+        "cost_largest",
+        Float,
+        "What the largest candidate alone would have cost; NULL if LiteLLM did not follow the "
+        "router, whose choice then saved nothing.",
+    ),
+    required("is_labelled", Boolean, "Whether the served call has a label, counting or not."),
+    optional("satisfaction", Float, "The value of the verdict on the served call."),
+    optional("satisfaction_weight", Float, "How many requests that verdict stands for."),
+    optional("satisfaction_kind", String(16), "Its kind."),
     where_known("ix_outcomes_failure", "failure"),
+    comment="The outcome of each request, one row per request, written together with the log. "
+    "Costs are in the zoo's unit, as measured where they were measured.",
 )
 
 
-def of_promise(whose: str) -> Iterator[Column[Any]]:
-    """Yield the key columns of sums over requests; ``whose`` names what the day is the date of."""
-    yield key("day", Date, f"The date of {whose}, UTC.")
+def of_promise() -> Iterator[Column[Any]]:
+    """Yield the key columns of sums."""
+    yield key("day", Date, "The date of the request, UTC.")
     yield key("zoo", String(255), "The requested `model_name`.")
     yield key("service_level", String(255), "The promise.")
 
@@ -134,62 +187,47 @@ def of_tally() -> Iterator[Column[Any]]:
 
 
 HOUR = "The hour of that day, UTC, from 0."
+JUDGING = "judging"
+"""The role of a judge's call in `call_hours`."""
 
-request_sums = Table(
-    "request_sums",
+hours = Table(
+    "hours",
     metadata,
-    *of_promise("its requests"),
+    *of_promise(),
     key("hour", Integer, HOUR),
     key("alpha", Float, "The share promised at that time."),
     *of_tally(),
-    comment="Requests added up by hour and promise, written together with the log: status and "
-    "charts are read from here.",
+    comment="Requests added up by hour and promise, up to `log_head.summed`.",
 )
 
-call_sums = Table(
-    "call_sums",
+call_hours = Table(
+    "call_hours",
     metadata,
-    *of_promise("the request"),
+    *of_promise(),
     key("hour", Integer, HOUR),
     key("candidate", String(255), "The candidate; empty for NULL."),
-    key("model", String(255), "LiteLLM's name; empty for NULL."),
-    key("role", String(16), "`served`, `exploration` or `replaced`."),
+    key("model", String(255), "LiteLLM's name, of a judge its model group; empty for NULL."),
+    key("role", String(16), "`served`, `exploration`, `replaced`, or of a judge `judging`."),
     required("calls", Integer, "Calls ended."),
-    required("failures", Integer, "Those that failed."),
-    optional("cost", Float, "What they cost; NULL if unknown."),
+    required("failures", Integer, "Those that failed; of a judge, those without a valid reply."),
+    required("cost", Float, "What they cost, as far as it is known; of a judge in dollars."),
     required("calls_without_cost", Integer, "Calls whose cost is unknown."),
-    optional("prompt_tokens", BigInteger, "Tokens read; NULL if unknown."),
-    optional("completion_tokens", BigInteger, "Tokens written; NULL if unknown."),
-    comment="Calls added up by hour, promise and model, written together with the log.",
+    required("prompt_tokens", BigInteger, "Tokens read, as far as they are known."),
+    required("completion_tokens", BigInteger, "Tokens written, as far as they are known."),
+    comment="Calls of the same requests added up by hour, promise and model.",
 )
 
-label_sums = Table(
-    "label_sums",
+label_days = Table(
+    "label_days",
     metadata,
-    *of_promise("the request"),
+    *of_promise(),
     key("kind", String(16), "A kind of labels."),
     key("source", String(64), "Who judged."),
     required("labelled", Integer, "Served calls that it labelled."),
     required("satisfaction", Float, "Sum of its newest labels' values on them."),
-    required("satisfaction_squared", Float, "Sum of the squares of these values."),
     required("counting", Integer, "How many of its labels are the verdict of their request."),
-    comment="The labels of each source on the served calls, added up by day and promise, written "
-    "together with the log.",
-)
-
-grading_sums = Table(
-    "grading_sums",
-    metadata,
-    key("day", Date, "The date of the gradings, UTC."),
-    key("zoo", String(255), "The zoo whose answers were graded."),
-    key("judge", String(255), "The model group that graded."),
-    required("gradings", Integer, "Gradings requested of it."),
-    required("graded", Integer, "Those with a valid reply."),
-    required("answers", Integer, "Answers shown to it."),
-    optional("cost", Float, "In dollars, as far as known; NULL if none is."),
-    required("gradings_without_cost", Integer, "Gradings whose cost is unknown."),
-    optional("newest_graded", Position, "Place in the log of the newest with a valid reply."),
-    comment="Gradings added up by day and judge, written together with the log.",
+    comment="The labels of each source on the served calls of the same requests, added up by day "
+    "and promise.",
 )
 
 # Other tables: snapshots, workers and sign-ins.
@@ -260,15 +298,6 @@ learner = Table(
     optional("published_at", UtcDateTime, "Its last sign of life, UTC."),
     optional("state", LargeBinary, "What it published, on Postgres; on SQLite that is a file."),
     comment="One row: the process that folds the log, and the state that all workers decide from.",
-)
-
-label_precedence = Table(
-    "label_precedence",
-    metadata,
-    key("zoo", String(255), "The zoo."),
-    key("kind", String(16), "A kind of labels."),
-    optional("rank", Integer, "1 is the strongest; NULL does not count."),
-    comment="The precedence of labels, as configured when a proxy last started with the zoo.",
 )
 
 

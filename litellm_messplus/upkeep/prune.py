@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime.errors import ConfigurationError
-from litellm_messplus.store import erasing, pruning
+from litellm_messplus.store import erasing, hours, log, pruning
 from litellm_messplus.store.database import create_engine, without_passwords
 from litellm_messplus.store.erasing import Owner as Owner  # from here, for the command
 from litellm_messplus.store.reading import reading
@@ -72,6 +72,7 @@ async def prune(database: str, before: datetime, *, is_dry_run: bool = False) ->
 
 async def delete_before(engine: AsyncEngine, before: datetime) -> int:
     """Delete the requests decided before that time, in short transactions, and return how many."""
+    await hours.settle(engine, await log.head(engine))
     deleted, since = 0, None
     while True:
         began = time.monotonic()

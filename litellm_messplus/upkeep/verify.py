@@ -19,12 +19,11 @@ from litellm_messplus.store.tables import (
     outcomes,
     requests,
     served_call,
-    verdicts,
 )
 
 SHOWN = 3
 """The most records that a line names."""
-OF_REQUESTS = (calls, labels, gradings, verdicts, outcomes)
+OF_REQUESTS = (calls, labels, gradings, outcomes)
 """Tables whose rows belong to a request."""
 RESTORE = "restore the database from a backup"
 

@@ -1,6 +1,7 @@
 """All tables, the rows that they begin with, and the views that people ask."""
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,8 @@ TYPES: dict[str, Any] = {
     "json": sa.JSON(),
     "json_none": sa.JSON(none_as_null=True),
 }
+
+DEFAULTS: dict[str, Any] = {"true": sa.true(), "false": sa.false()}
 
 TALLY = """
     requests int
@@ -67,7 +70,7 @@ TALLY = """
 """The sums over requests."""
 
 TABLES = {
-    "call_sums": """
+    "call_hours": """
         day date key
         zoo 255 key
         service_level 255 key
@@ -77,10 +80,10 @@ TABLES = {
         role 16 key
         calls int
         failures int
-        cost float?
+        cost float
         calls_without_cost int
-        prompt_tokens bigint?
-        completion_tokens bigint?
+        prompt_tokens bigint
+        completion_tokens bigint
     """,
     "calls": """
         call_id 80 key
@@ -127,17 +130,6 @@ TABLES = {
         taken bigint
         seen_at time
     """,
-    "grading_sums": """
-        day date key
-        zoo 255 key
-        judge 255 key
-        gradings int
-        graded int
-        answers int
-        cost float?
-        gradings_without_cost int
-        newest_graded position?
-    """,
     "gradings": """
         grading_id 64 key
         position position unique
@@ -154,18 +146,21 @@ TABLES = {
         preferred 16?
         zoo_cost float?
     """,
+    "hours": """
+        day date key
+        zoo 255 key
+        service_level 255 key
+        hour int key
+        alpha float key
+        {tally}
+    """,
     "inbox": """
         id position key
         worker 64
         number bigint
         records bytes
     """,
-    "label_precedence": """
-        zoo 255 key
-        kind 16 key
-        rank int?
-    """,
-    "label_sums": """
+    "label_days": """
         day date key
         zoo 255 key
         service_level 255 key
@@ -173,7 +168,6 @@ TABLES = {
         source 64 key
         labelled int
         satisfaction float
-        satisfaction_squared float
         counting int
     """,
     "labels": """
@@ -188,6 +182,7 @@ TABLES = {
         weight float
         comment text?
         probability float?
+        counts bool = false
     """,
     "learner": """
         id int key
@@ -201,6 +196,8 @@ TABLES = {
         id int key
         position position
         start position = 0
+        summed position = 0
+        precedence json = {}
         conversation_key 64
     """,
     "outcomes": """
@@ -236,14 +233,6 @@ TABLES = {
         token_hash 64 key
         kind 16
         expires_at time
-    """,
-    "request_sums": """
-        day date key
-        zoo 255 key
-        service_level 255 key
-        hour int key
-        alpha float key
-        {tally}
     """,
     "requests": """
         request_id 64 key
@@ -310,18 +299,6 @@ TABLES = {
         created_at time
         state bytes
     """,
-    "verdicts": """
-        call_id 80 key
-        label_id 64
-        request_id 64
-        position position unique
-        created_at time
-        kind 16
-        source 64
-        value float
-        weight float
-        probability float?
-    """,
     "worker_counters": """
         worker 64 key
         started_at time
@@ -348,7 +325,6 @@ INDEXES = {
     "gradings": ("created_at", "request_id"),
     "labels": ("created_at", "request_id"),
     "requests": ("litellm_call_id",),
-    "verdicts": ("request_id",),
 }
 """Those of one column."""
 
@@ -378,6 +354,7 @@ def upgrade() -> None:
     for name, query in VIEWS.items():
         for mark, meaning in {**FRAGMENTS, **own}.items():
             query = query.replace(mark, meaning)
+        query = re.sub(r"\{1 if ([^{}]+)\}", r"CASE WHEN \1 THEN 1 ELSE 0 END", query)
         op.execute(f"CREATE VIEW {name} AS {query}")
     op.execute(
         "INSERT INTO log_head (id, position, start, conversation_key) "
@@ -400,7 +377,7 @@ def _columns(table: str, columns: str) -> Iterator[Any]:
             nullable=kind.endswith("?"),
             primary_key="key" in options,
             unique="unique" in options or None,
-            server_default=sa.true() if default == "true" else default or None,
+            server_default=DEFAULTS.get(default, default or None),
             comment=metadata.tables[table].columns[name].comment,
         )
     if table == "candidate_events":
@@ -428,10 +405,10 @@ FRAGMENTS = {
     "{figures}": FIGURES,
     "{saved}": "SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.served_cost END)"
     " - SUM(outcomes.exploration_cost + outcomes.judging_cost)",
-    "{saved of sums}": "CASE WHEN service_level NOT LIKE '%\\:before' THEN "
-    "SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END",
-    "{compared}": "outcomes.arm = 'routed' AND outcomes.status = 'success' "
+    "{compared}": "outcomes.arm = 'routed' AND {is compared}",
+    "{is compared}": "outcomes.status = 'success' "
     "AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL",
+    "{summed}": "(SELECT summed FROM log_head)",
 }
 
 DIALECTS = {
@@ -459,11 +436,22 @@ VIEWS = {
             role,
             SUM(calls) AS calls,
             SUM(failures) AS failures,
-            SUM(cost) AS cost,
+            CASE WHEN SUM(calls) > SUM(calls_without_cost) THEN SUM(cost) END AS cost,
             SUM(calls_without_cost) AS calls_without_cost,
-            CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens,
-            CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens
-        FROM call_sums
+            CAST(NULLIF(SUM(prompt_tokens), 0) AS BIGINT) AS prompt_tokens,
+            CAST(NULLIF(SUM(completion_tokens), 0) AS BIGINT) AS completion_tokens
+        FROM (
+            SELECT zoo, candidate, model, role,
+                calls, failures, cost, calls_without_cost, prompt_tokens, completion_tokens
+            FROM call_hours WHERE role <> 'judging'
+            UNION ALL
+            SELECT outcomes.zoo, COALESCE(calls.candidate, ''), COALESCE(calls.model, ''),
+                calls.role, 1, {1 if calls.status <> 'success'}, COALESCE(calls.cost, 0),
+                {1 if calls.cost IS NULL}, COALESCE(calls.prompt_tokens, 0),
+                COALESCE(calls.completion_tokens, 0)
+            FROM calls JOIN outcomes ON outcomes.request_id = calls.request_id
+            WHERE outcomes.position > {summed} AND calls.position > {summed}
+        ) AS every_call
         GROUP BY zoo, NULLIF(candidate, ''), NULLIF(model, ''), role
     """,
     "current_labels": """
@@ -493,8 +481,37 @@ VIEWS = {
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
-            SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request
-        FROM request_sums
+            SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request,
+            SUM(weight) AS weight,
+            SUM(weight_squared) AS weight_squared,
+            SUM(weighted_alpha) / NULLIF(SUM(weight), 0) AS promised,
+            SUM(compared) AS compared,
+            SUM(paid) AS paid,
+            SUM(paid_at_largest) AS paid_at_largest
+        FROM (
+            SELECT day, zoo, service_level, alpha, requests, succeeded, failed, failed_upstream,
+                failed_no_deployment, failed_deadline, failed_client_gone, failed_refused,
+                failed_unknown, judged, weight, weight_squared, weighted_satisfaction,
+                weighted_alpha, cost, priced, priced_cost, compared,
+                compared_cost + exploration_cost + judging_cost AS paid,
+                compared_cost_largest AS paid_at_largest
+            FROM hours
+            UNION ALL
+            SELECT day, zoo, service_level, alpha, 1, {1 if status = 'success'},
+                {1 if status = 'failure'}, {1 if failure = 'upstream'},
+                {1 if failure = 'no_deployment'}, {1 if failure = 'deadline'},
+                {1 if failure = 'client_gone'}, {1 if failure = 'refused'},
+                {1 if failure = 'unknown'}, {1 if satisfaction IS NOT NULL},
+                COALESCE(satisfaction_weight, 0), COALESCE(satisfaction_weight, 0)
+                * COALESCE(satisfaction_weight, 0), COALESCE(satisfaction_weight * satisfaction, 0),
+                COALESCE(satisfaction_weight * alpha, 0), COALESCE(cost, 0),
+                {1 if served_cost IS NOT NULL},
+                CASE WHEN served_cost IS NOT NULL THEN cost ELSE 0 END,
+                {1 if {is compared}}, CASE WHEN {is compared} THEN served_cost ELSE 0 END
+                + exploration_cost + judging_cost,
+                CASE WHEN {is compared} THEN cost_largest ELSE 0 END
+            FROM outcomes WHERE position > {summed}
+        ) AS every_hour
         GROUP BY day, zoo, service_level
     """,
     "request_outcomes": """
@@ -596,11 +613,11 @@ VIEWS = {
             zoo,
             service_level,
             SUM(compared) AS requests,
-            SUM(compared_cost + exploration_cost + judging_cost) AS cost,
-            SUM(compared_cost_largest) AS cost_largest,
-            {saved of sums} AS saved,
-            {saved of sums} / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
-        FROM request_sums
+            SUM(paid) AS cost,
+            SUM(paid_at_largest) AS cost_largest,
+            SUM(paid_at_largest - paid) AS saved,
+            SUM(paid_at_largest - paid) / NULLIF(SUM(paid_at_largest), 0) AS saved_share
+        FROM daily_service_levels
         WHERE service_level NOT LIKE '%\\:before'
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0

@@ -20,8 +20,8 @@ def test_surfaces_agree_with_the_rows_until_a_sum_is_altered(tmp_path: Path) -> 
 
     with sqlite3.connect(path) as connection:
         connection.execute(
-            "UPDATE request_sums SET cost = cost + 1 WHERE zoo = 'zoo' AND "
-            "service_level = 'gold' AND (day, hour) = (SELECT day, hour FROM request_sums "
+            "UPDATE hours SET cost = cost + 1 WHERE zoo = 'zoo' AND "
+            "service_level = 'gold' AND (day, hour) = (SELECT day, hour FROM hours "
             "WHERE zoo = 'zoo' ORDER BY day DESC, hour DESC LIMIT 1)"
         )
     differing = compare(surfaces(path, now), known)["differing"]

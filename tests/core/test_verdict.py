@@ -97,7 +97,7 @@ def test_a_request_counts_once_with_its_verdict(policy: str, logged: list[Given]
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @holds_for(data=st.data())
 async def test_sql_shows_the_folds_verdict(database: AsyncEngine, data: st.DataObject) -> None:
-    """The view `verdicts`, under the default rule and under any that a start has written down."""
+    """The labels that count, under the default rule and under any that a start has written down."""
     logged = data.draw(st.lists(labels(), max_size=6))
     order = data.draw(st.one_of(st.none(), st.lists(kinds, min_size=1, unique=True).map(tuple)))
     request_id = f"r{await log.head(database)}"
@@ -112,7 +112,8 @@ async def test_sql_shows_the_folds_verdict(database: AsyncEngine, data: st.DataO
 
     async with database.connect() as connection:
         shown = await connection.execute(
-            text("SELECT value, weight FROM verdicts WHERE request_id = :id"), {"id": request_id}
+            text("SELECT value, weight FROM labels WHERE counts AND request_id = :request_id"),
+            {"request_id": request_id},
         )
         found = [Label(*row) for row in shown]
     verdict = Rule(order or PRECEDENCE).verdict(logged)

@@ -72,9 +72,10 @@ def test_every_number_is_as_logged(database: Path, explanations: dict[str, Expla
         assert dumped["prompt"]["numbers"] == dict(zip(NAMES, surface, strict=True))
 
 
-def test_the_views_labels_count(database: Path, explanations: dict[str, Explanation]) -> None:
+def test_the_logs_labels_count(database: Path, explanations: dict[str, Explanation]) -> None:
+    query = "SELECT label_id FROM labels WHERE counts"
     with closing(sqlite3.connect(database)) as connection:
-        counting = {label for (label,) in connection.execute("SELECT label_id FROM verdicts")}
+        counting = {label for (label,) in connection.execute(query)}
     seen = 0
     for found in explanations.values():
         for label in found.logged.labels:

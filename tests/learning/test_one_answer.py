@@ -26,8 +26,9 @@ from litellm_messplus.runtime.vocabulary import (
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries
+from litellm_messplus.store.hours import REQUESTS
 from litellm_messplus.store.judging import label_costs
-from litellm_messplus.store.tables import outcomes, request_sums, verdicts
+from litellm_messplus.store.tables import labels, outcomes
 from litellm_messplus.switching.modes import Arm, Trial
 from tests.support.builders import (
     LARGE,
@@ -53,7 +54,7 @@ def small(request_id: str) -> list[Record]:
 
 async def tally(database: AsyncEngine) -> Tally:
     async with database.connect() as connection:
-        (found,) = (await tallies(connection, "zoo", source=request_sums)).values()
+        (found,) = (await tallies(connection, "zoo", source=REQUESTS)).values()
     return found
 
 
@@ -102,17 +103,17 @@ async def test_served_as_before_saves_nothing_and_judging_is_paid(database: Asyn
 async def test_two_equal_checks_are_one_in_fold_and_table(database: AsyncEngine) -> None:
     """One of them spoke again, so that the other stands before it in the log."""
     sources = [("check:a", 1.0), ("check:b", 0.3), ("check:a", 0.5)]
-    labels = [
+    given = [
         label("r1", 0.0, label_id=f"l{place}", kind=LabelKind.CHECK, source=source, weight=weight)
         for place, (source, weight) in enumerate(sources)
     ]
-    await log.append(database, [*small("r1"), *labels])
+    await log.append(database, [*small("r1"), *given])
 
     entries = [each async for each in read_entries(database, 0, await log.head(database))]
     last = [each for each in entries if isinstance(each, Labelled)][-1]
     learned = Rule().counting((*last.earlier, last.given))
     async with database.connect() as connection:
-        found = (await connection.execute(select(verdicts))).one()
+        found = (await connection.execute(select(labels).where(labels.c.counts))).one()
         weight = (await connection.execute(select(outcomes.c.satisfaction_weight))).scalar_one()
     assert learned is not None
     assert (found.source, found.weight, weight) == (learned.source, learned.weight, 0.3)
@@ -151,14 +152,14 @@ words = st.lists(
 @st.composite
 def courses(draw: st.DrawFn, name: str) -> list[Record]:
     """A request that is judged before its end and after, often failed."""
-    labels = [
+    given = [
         label(name, value, label_id=f"{name}-{n}", kind=kind, source=source, weight=weight)
         for n, ((kind, source), value, weight) in enumerate(draw(words) + draw(words))
     ]
     status = draw(st.sampled_from(CallStatus))
     end: list[Record] = [served_call(name, status=status)]
-    at = draw(st.integers(0, len(labels)))
-    return [request(name), *labels[:at], *end, *labels[at:]]
+    at = draw(st.integers(0, len(given)))
+    return [request(name), *given[:at], *end, *given[at:]]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -180,7 +181,8 @@ async def test_the_fold_and_the_table_let_the_same_label_count_failed_or_not(
     async for entry in read_entries(database, head, await log.head(database)):
         state.apply(entry)
     async with database.connect() as connection:
-        rows = await connection.execute(select(verdicts).where(verdicts.c.position > head))
+        is_new = labels.c.position > head
+        rows = await connection.execute(select(labels).where(labels.c.counts, is_new))
         found = {row.request_id: (row.source, row.value, row.weight) for row in rows}
     counting = learned.counting.items()
     assert {name: (each.source, each.value, each.weight) for name, each in counting} == found

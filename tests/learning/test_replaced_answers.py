@@ -8,7 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record, replaced_call_id
 from litellm_messplus.store import log
-from litellm_messplus.store.tables import call_sums, outcomes, request_sums
+from litellm_messplus.store.hours import CALLS
+from litellm_messplus.store.tables import outcomes
 from tests.support.builders import (
     LARGE,
     SMALL,
@@ -35,15 +36,23 @@ async def test_both_calls_were_paid_to_serve(database: AsyncEngine) -> None:
     assert (found.served, found.served_cost, found.exploration_cost) == (LARGE, 6.0, 0.25)
     assert (found.cost, found.cost_largest) == (6.25, 5.0)
     async with database.connect() as connection:
-        sums = (await connection.execute(select(request_sums))).one()
-        by_role = {row.role: row.cost for row in await connection.execute(select(call_sums))}
-    assert (sums.cost, sums.compared_cost) == (6.25, 6.0)
+        by_role = {row.role: row.cost for row in await connection.execute(select(CALLS))}
     assert by_role == {"replaced": 1.0, "served": 5.0, "exploration": 0.25}
 
 
 async def test_a_first_answer_of_the_largest_tells_its_cost(database: AsyncEngine) -> None:
     found = await came_to(database, replaced_call(cost=1.5), served_call(cost=5.0), largest=SMALL)
     assert found.cost_largest == 1.5
+
+
+@pytest.mark.parametrize(("priced", "expected"), [(2.5, 2.5), (None, 9.0)])
+async def test_the_largests_price_comes_before_an_estimate(
+    database: AsyncEngine, priced: float | None, expected: float
+) -> None:
+    asked = request(largest=LARGE, estimated_cost={SMALL: 1.0, LARGE: 9.0}, is_exploration=False)
+    await log.append(database, [asked, served_call(candidate=SMALL, cost_largest=priced)])
+    async with database.connect() as connection:
+        assert (await connection.execute(select(outcomes.c.cost_largest))).scalar_one() == expected
 
 
 @pytest.mark.parametrize("replaced", [None, 1.0])

@@ -192,7 +192,7 @@ async def test_a_call_and_a_label_come_back_as_they_were_written(database: Async
     (found,) = await rows(database, calls)
     assert vars(found) == flat(call) | {"position": found.position}
     (found,) = await rows(database, labels)
-    assert vars(found) == flat(verdict) | {"position": found.position}
+    assert vars(found) == flat(verdict) | {"position": found.position, "counts": True}
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,6 @@ DAMAGES = {
     "1 labels without their call (zoo3-0)": (
         "UPDATE labels SET call_id = 'zoo3.7' WHERE label_id = 'zoo3-0'"
     ),
-    "verdicts without their request": (
-        "UPDATE verdicts SET request_id = 'gone' WHERE request_id = 'zoo3'"
-    ),
     "1 outcomes without their request (gone)": (
         "UPDATE outcomes SET request_id = 'gone' WHERE request_id = 'zoo1'"
     ),
