@@ -22,6 +22,7 @@ from litellm_messplus.certificate.reading import (
     span_of,
 )
 from litellm_messplus.figures.interval import (
+    WIDEST,
     Interval,
     Verdict,
     points_below,
@@ -282,4 +283,4 @@ def _shown(query: Select[Any], engine: AsyncEngine) -> str:
 
 def page(certificate: Certificate) -> str:
     """Write the page of Markdown."""
-    return "\n\n".join(lines("certificate/page.j2", found=certificate)) + "\n"
+    return "\n\n".join(lines("certificate/page.j2", found=certificate, widest=WIDEST)) + "\n"
