@@ -28,8 +28,6 @@ BLIND = 64
 """Requests served without any label before the largest model takes over, until a label comes:
 labels that came 500 requests late left a debt of 200 that could not be repaid."""
 
-PLANNED_RESERVE = 0.3
-"""Share of the reserve that a plan aims at: it repays slowly, and needs less."""
 PLANNED_HOPE = 0.5
 """Share of the optimism about a rarely labelled model that counts in its score under a plan. At 0,
 a model that begins badly is never tried again, and alpha is missed."""
@@ -92,9 +90,9 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
     if situation.is_labelled is not None:
         known = replace(known, unseen_labelled=1.0)
     view = _view(situation, known, answered_share)
-    reserved = _reserve(view, known, situation)
     owed = situation.queue + situation.in_flight
-    terms = _terms(situation, known, view, owed, reserved, answered_share)
+    backlog = owed + _reserve(view, known, situation)
+    terms = _terms(situation, known, view, backlog, answered_share)
     hope = terms.hope
     scores = [
         estimate.cost - terms.price * (estimate.satisfaction + hope * (optimistic - rate))
@@ -116,7 +114,7 @@ def decide(situation: Situation, known: Knowledge, answered_share: float) -> Dec
         expected_satisfaction=situation.estimates[pick.chosen].satisfaction
         + read.rate[pick.chosen],
         propensity=pick.propensity,
-        reason=_reason(pick, is_blind, view.is_within_reach, owed + reserved),
+        reason=_reason(pick, is_blind, view.is_within_reach, backlog),
         price=terms.price,
         is_within_reach=view.is_within_reach,
         reads=read.is_possible and pick.chosen == best,
@@ -135,23 +133,17 @@ def _read(situation: Situation, terms: Terms) -> Read:
 
 
 def _terms(
-    situation: Situation,
-    known: Knowledge,
-    view: View,
-    owed: float,
-    reserved: float,
-    answered_share: float,
+    situation: Situation, known: Knowledge, view: View, backlog: float, answered_share: float
 ) -> Terms:
     """Set the terms: by the plan over recent prompts if predictions from the prompt have beaten the
     means, else by the means."""
     repayment = horizon(situation.t, answered_share)
-    backlog = owed + reserved
     allowed = eligible(view.by_cost, view.optimistic, situation.alpha, backlog, repayment)
     evidence = known.evidence
     if situation.spread is not None:
         evidence = max(evidence, float(situation.spread.evidence[0]))
     if situation.outlook is not None and evidence >= EVIDENCE:
-        aimed = Owed(owed + PLANNED_RESERVE * reserved, situation.t, known.overrated)
+        aimed = Owed(backlog, situation.t, known.overrated)
         models, price = plan(situation.outlook, view.by_cost, allowed, situation.alpha, aimed)
         return Terms(models, _bounded(price, view), True)
     price = _bounded(_price(view, allowed, situation.alpha, backlog), view)
