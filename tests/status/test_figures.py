@@ -89,7 +89,8 @@ def promise(path: Path, *cases: Case, window: int = 500) -> Plain:
     for case in cases:
         add(history, case)
     migrated(path / "a.db", history)
-    (found,) = read(path / "a.db", window)["levels"]
+    levels: list[Plain] = read(path / "a.db", window)["levels"]
+    (found,) = levels
     return found
 
 
