@@ -32,8 +32,7 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from examples.tiny_zoo.judges import FALSE_SATISFIED, FALSE_UNSATISFIED
-from litellm_messplus.brain.buying import compared_too, unseen_costs
-from litellm_messplus.brain.label_purse import ORDERS, LabelPurse
+from litellm_messplus.brain.buying import ORDERS, LabelPurse, compared_too, unseen_costs
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.decision import Situation
 from litellm_messplus.core.hashed_ngrams import HashedNgrams

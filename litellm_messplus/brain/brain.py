@@ -7,8 +7,13 @@ from functools import partial
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.arms import Arms, SamplePurses, shadow_level
-from litellm_messplus.brain.asked import Admission, Asked
+from litellm_messplus.brain.arms import (
+    Arms,
+    SamplePurses,
+    granted_level,
+    service_level,
+    shadow_level,
+)
 from litellm_messplus.brain.buying import Buyers
 from litellm_messplus.brain.decided import (
     DecidedRequest,
@@ -23,7 +28,7 @@ from litellm_messplus.brain.feedback import (
     NextTurnFeedback,
     RequestFinder,
 )
-from litellm_messplus.brain.holds import CandidateOf, Continued, Holds
+from litellm_messplus.brain.holds import CandidateOf, Holds
 from litellm_messplus.brain.influence import KeyInfluence, TokenBuckets
 from litellm_messplus.brain.judges import CallsOf, Judges
 from litellm_messplus.brain.labelling import (
@@ -32,14 +37,12 @@ from litellm_messplus.brain.labelling import (
     judged_call,
     judged_request,
 )
-from litellm_messplus.brain.levels import granted_level, service_level
 from litellm_messplus.brain.line_log import LineLog
 from litellm_messplus.brain.live_catalog import LiveCatalog
-from litellm_messplus.brain.lost import LostRequests
+from litellm_messplus.brain.messages import Admission, Asked, Awaited, Continued, Order
 from litellm_messplus.brain.metrics import Distributions
 from litellm_messplus.brain.modes import LiveModes, ModeChanges, WayBack
-from litellm_messplus.brain.monitoring import Retention, StatusWatch
-from litellm_messplus.brain.order import Awaited, Order
+from litellm_messplus.brain.monitoring import LostRequests, Retention, StatusWatch
 from litellm_messplus.brain.routes import Access, build_routes
 from litellm_messplus.brain.shared_counters import SharedCounters, readiness
 from litellm_messplus.brain.zoos import ZooDesk, build_zoo_routes

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.brain.asked import Admission, Asked
 from litellm_messplus.brain.buying import Buyer
-from litellm_messplus.brain.holds import Holds, Pin, Standing
+from litellm_messplus.brain.holds import Holds, Standing
+from litellm_messplus.brain.messages import Admission, Asked, Pin
 from litellm_messplus.core.decision import Reason, Situation
 from litellm_messplus.core.encoder import Features
 from litellm_messplus.core.held import Gated, baseline

@@ -7,9 +7,8 @@ read from the log (`line_log.py`) and from a file shared by the workers of a mac
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from litellm_messplus.brain.asked import Asked, Replica
+from litellm_messplus.brain.messages import Asked, Continued, Pin, Replica
 from litellm_messplus.brain.pinboard import Pinboard, Pinned
 from litellm_messplus.conversations.caches import Ahead, Habits, Turn, now
 from litellm_messplus.conversations.digests import Digest
@@ -32,7 +31,6 @@ from litellm_messplus.conversations.rule import (
     may_go_up,
 )
 from litellm_messplus.core.decision import Reason
-from litellm_messplus.costs.price import Usage
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.deciding.question import Choice, Question
 from litellm_messplus.records import CallRecord
@@ -41,27 +39,6 @@ from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.settings.serving import HoldMode
 
 # Where a request stands, which deployment holds it, and what the router does with both.
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """The deployment that is tried first, if known, and its candidate. It ``is_bound`` if no other
-    candidate could read the prompt, and ``is_alone`` if no other deployment has the state that the
-    request continues."""
-
-    candidate: str
-    deployment: str | None
-    is_bound: bool = False
-    is_alone: bool = False
-
-
-class Continued(NamedTuple):
-    """An answer as the conversation goes on from it: its text with its tool calls as the next
-    prompt will hold them, the calls' ids, and what it used; None if that is not reported."""
-
-    text: str
-    ids: tuple[str, ...]
-    usage: Usage | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
-from litellm_messplus.brain.asked import Asked
 from litellm_messplus.brain.influence import KeyInfluence
+from litellm_messplus.brain.messages import Asked
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.judge.judge import Judge

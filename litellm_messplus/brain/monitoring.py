@@ -15,17 +15,22 @@ from litellm_messplus.brain.metrics import exposition, readiness_gauges
 from litellm_messplus.brain.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.journal import Journal
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.learning.spool import LATE_SECONDS
+from litellm_messplus.records import CallRecord, served_call_id
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters, logger
+from litellm_messplus.runtime.errors import NoAnswerError, error_words
 from litellm_messplus.runtime.tasks import Periodic
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Failure
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures, unrouted_of
 from litellm_messplus.status.build import LAST, read_status
 from litellm_messplus.status.figures import LiveLevel, LiveLevels, Plain
 from litellm_messplus.status.gauges import Series, gauges, live_gauges
 from litellm_messplus.store import pruning
+from litellm_messplus.store.answered import left_open
 from litellm_messplus.store.model_changes import changes_of
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from litellm_messplus.upkeep.prune import delete_before
@@ -260,3 +265,38 @@ class Retention:
                 held,
             )
         self._counters.add("retention_runs")
+
+
+# Requests that workers which are gone have left open: they are ended, as no one else does it.
+
+FIRST_SECONDS, SECONDS = 90.0, 3600.0
+"""Seconds until the first look, when a silent worker counts as gone, and between two."""
+LOST = NoAnswerError("no end was reported")
+
+
+@dataclass(eq=False, repr=False)
+class LostRequests:
+    """The ends of the requests of workers that are gone."""
+
+    database: AsyncEngine
+    journal: Journal
+
+    def start(self, periodic: Periodic) -> None:
+        """Begin to look for them, in the running event loop."""
+        failed = "outcome_failures", "ends were not looked for"
+        periodic.every(SECONDS, self.end, *failed, first=FIRST_SECONDS)
+
+    async def end(self) -> None:
+        """End what workers that are gone left open. Raises SQLAlchemyError."""
+        for request_id, chosen in await left_open(self.database, datetime.now(UTC)):
+            lost = CallRecord(
+                call_id=served_call_id(request_id),
+                request_id=request_id,
+                ended_at=datetime.now(UTC),
+                role=CallRole.SERVED,
+                status=CallStatus.FAILURE,
+                candidate=chosen,
+                error=error_words(LOST),
+                failure=Failure.UNKNOWN,
+            )
+            self.journal.write(lost)

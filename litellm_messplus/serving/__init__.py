@@ -7,17 +7,15 @@ plugin            the hooks that LiteLLM calls; whatever happens here, the reque
 composition       all parts of the plugin put together, started and stopped
 router            LiteLLM's healthy deployments in, those to try next out, as the brain orders
 page              the page of `page/` on this proxy, and who may see and change what
-before            the deployments that serve as before the router
 judges            the calls of models that grade answers, through LiteLLM's own router
 second            another model's answer in place of one that looks bad
 reading           a request becomes the plain data that the brain decides by
-visibility        a decision as attributes of LiteLLM's span
 repeating         a request repeated to another candidate, in its place or unseen, and its end
 served            the call that the user saw ends: by what the client got, and LiteLLM's report
 ends              a call has ended: its record, and what the brain learns of it
 failures          who failed, by the error that ended a call
 scores            what the operator's function, or the checks, say of an answer
-headers           the headers of a routed answer
+visibility        a decision as headers of the answer, and as attributes of LiteLLM's span
 open_requests     what was decided lately, for the retries and for the answer
 deployments/      candidates: replicas, prices, what they can take, what a call came to
 surfaces/         how LiteLLM's APIs say things: request, level, conversation, answer, usage

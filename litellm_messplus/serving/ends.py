@@ -8,7 +8,7 @@ from datetime import datetime
 
 from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.brain import Brain
-from litellm_messplus.brain.holds import Continued
+from litellm_messplus.brain.messages import Continued
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.costs.price import Usage

@@ -8,8 +8,7 @@ from weakref import WeakKeyDictionary
 
 from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.feedback import Caller
-from litellm_messplus.brain.holds import Pin
-from litellm_messplus.brain.order import Awaited
+from litellm_messplus.brain.messages import Awaited, Pin
 from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.deciding.question import Reading

@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from litellm_messplus.brain.asked import Admission
 from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.decided import Intake
-from litellm_messplus.brain.order import Order
+from litellm_messplus.brain.messages import Admission, Order
 from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.serving.before import known_before, served_before
 from litellm_messplus.serving.deployments import deployment
-from litellm_messplus.serving.deployments.deployment import Deployment, Failing
+from litellm_messplus.serving.deployments.deployment import (
+    Deployment,
+    Failing,
+    known_before,
+    served_before,
+)
 from litellm_messplus.serving.deployments.gates import Gates, Needs
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
 from litellm_messplus.serving.deployments.metering import PromptTokens

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from litellm_messplus.brain.order import Awaited
+from litellm_messplus.brain.messages import Awaited
 from litellm_messplus.core.second_answer import CHECKED_SHARE
 from litellm_messplus.deciding.question import Reading
 from litellm_messplus.records import served_call_id

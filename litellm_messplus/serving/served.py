@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from litellm_messplus.brain.authors import UNKNOWN, Author, Authors
-from litellm_messplus.brain.lost import LOST
+from litellm_messplus.brain.monitoring import LOST
 from litellm_messplus.records import replaced_call_id, request_of, served_call_id
 from litellm_messplus.runtime.counters import UNROUTED, Counters
 from litellm_messplus.runtime.errors import NoAnswerError
@@ -25,7 +25,6 @@ from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.metering import ReportedCall
 from litellm_messplus.serving.ends import EMPTY, CallEnd, CallSink, EndedAnswer
 from litellm_messplus.serving.failures import who_failed
-from litellm_messplus.serving.headers import response_headers
 from litellm_messplus.serving.litellm_seam import (
     REDACTED,
     aliased,
@@ -45,6 +44,7 @@ from litellm_messplus.serving.open_requests import (
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.serving.surfaces.answers import plain_response_id
 from litellm_messplus.serving.surfaces.surface import SURFACES
+from litellm_messplus.serving.visibility import response_headers
 from litellm_messplus.switching.modes import is_of_litellm
 
 REPORT_SECONDS = 2.0

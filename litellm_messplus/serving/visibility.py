@@ -1,8 +1,11 @@
-"""A decision as attributes of LiteLLM's span of the request. They quote nothing of the prompt, so
-there is nothing to redact."""
+"""A decision as headers of the answer, and as attributes of LiteLLM's span of the request. They
+quote nothing of the prompt, so there is nothing to redact."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from string import printable
 from typing import Any
+from urllib.parse import quote
 
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
@@ -64,3 +67,33 @@ def attributes(record: RequestRecord, routed: str, attempt: int) -> dict[str, At
         found["reason"] = record.reason.value
         found["expected_cost"] = record.estimated_cost.get(record.chosen)
     return {f"{PREFIX}.{name}": value for name, value in found.items() if value is not None}
+
+
+# The headers of a routed answer.
+
+# Names chosen by an operator, encoded for a response header.
+
+PLAIN = "".join(sorted(set(printable) - set("\t\n\r\x0b\x0c")))
+
+
+@lru_cache(maxsize=1024)
+def header_value(name: str) -> str:
+    """Return the name itself if it is plain ASCII, else percent-encoded: a header that cannot be
+    written would lose the whole answer."""
+    return quote(name, safe=PLAIN, errors="replace")
+
+
+# The headers of a routed answer: two for most, since each costs time in every request.
+
+
+def response_headers(
+    record: RequestRecord, model: str | None, first: str | None = None
+) -> dict[str, str]:
+    """Build the headers of a request whose answer ``model`` wrote; None if there is no answer, or
+    its author is unknown. ``first`` is the model whose answer it replaced."""
+    headers = {"x-messplus-request-id": record.request_id}
+    if model is not None:
+        headers["x-messplus-model"] = header_value(model)
+    if first is not None:
+        headers["x-messplus-first-model"] = header_value(first)
+    return headers

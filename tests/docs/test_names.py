@@ -25,9 +25,8 @@ from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.page.routes import PATH, build_page_routes
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.authentication import ACCESS
-from litellm_messplus.serving.headers import response_headers
 from litellm_messplus.serving.page import zoo_routes
-from litellm_messplus.serving.visibility import attributes
+from litellm_messplus.serving.visibility import attributes, response_headers
 from litellm_messplus.settings.labels import ChecksSettings
 from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.store.erasing import ERASED

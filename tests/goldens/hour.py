@@ -14,7 +14,7 @@ from fastapi import HTTPException
 from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.brain import buying
-from litellm_messplus.brain.label_purse import LabelPurse
+from litellm_messplus.brain.buying import LabelPurse
 from litellm_messplus.serving.plugin import MessplusPlugin
 from tests.goldens.served import proxy_config, served
 from tests.goldens.still import Now

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.buying import compared_too, unseen_costs
+from litellm_messplus.brain.buying import MARGIN, LabelPurse, compared_too, unseen_costs
 from litellm_messplus.brain.judges import write_in_unit
-from litellm_messplus.brain.label_purse import MARGIN, LabelPurse
 from litellm_messplus.labels.agreement import PositionBias
 from litellm_messplus.labels.buying import START_ALLOWANCE
 from litellm_messplus.records import GradingRecord

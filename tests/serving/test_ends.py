@@ -14,7 +14,7 @@ from litellm.types.utils import Delta, ModelResponseStream, StreamingChoices
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.authors import Authors
-from litellm_messplus.brain.lost import LostRequests
+from litellm_messplus.brain.monitoring import LostRequests
 from litellm_messplus.journal import Journal
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CallStatus, Failure

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 from starlette.datastructures import MutableHeaders
 
-from litellm_messplus.serving.headers import header_value
+from litellm_messplus.serving.visibility import header_value
 
 
 @pytest.mark.parametrize("name", ["default", "openai/gpt-4o-mini", "Llama 3.1 (8B), 100 %", ""])

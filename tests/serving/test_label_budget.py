@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.brain import buying, label_purse
-from litellm_messplus.brain.label_purse import LabelPurse
+from litellm_messplus.brain import buying
+from litellm_messplus.brain.buying import LabelPurse
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.serving.judges import JudgeCalls
@@ -60,7 +60,7 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JudgeCalls, "__call__", simulated_judge)
     monkeypatch.setattr(JudgeCalls, "price", lambda _self: PRICE)
     # What has been labelled is in the log at the next look, and no longer reserved.
-    monkeypatch.setattr(label_purse, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(buying, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(buying, "LabelPurse", partial(LabelPurse, start_allowance=1.0))
 
 

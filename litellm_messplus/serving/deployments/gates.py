@@ -14,7 +14,7 @@ from typing import Any
 
 import litellm
 
-from litellm_messplus.brain.asked import OPEN, Admission
+from litellm_messplus.brain.messages import OPEN, Admission
 from litellm_messplus.core.held import FAILED
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN
 from litellm_messplus.runtime.counters import Counters

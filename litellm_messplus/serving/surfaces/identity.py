@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from litellm_messplus.brain.asked import WantedLevel
-from litellm_messplus.brain.levels import HEADER, MAY_KEY, NAME_KEY
+from litellm_messplus.brain.arms import HEADER, MAY_KEY, NAME_KEY
+from litellm_messplus.brain.messages import WantedLevel
 from litellm_messplus.conversations.lines import IDS
 from litellm_messplus.records import Asker, Names
 from litellm_messplus.serving.litellm_seam import request_headers

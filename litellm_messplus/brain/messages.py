@@ -1,13 +1,20 @@
-"""A request as the hands read it, before any decision: plain data of one request."""
+"""What passes between the hands and the brain: a request as it is read, and the order that comes
+back."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from litellm_messplus.conversations.line import Place
 from litellm_messplus.conversations.rule import Signs
+from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.records import Asker, Names
+from litellm_messplus.costs.price import Usage
+from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.deciding.question import Choice, Question, Reading
+from litellm_messplus.labels.source import JudgedRequest
+from litellm_messplus.records import Asker, Names, RequestRecord
 
 
 class Replica(NamedTuple):
@@ -90,3 +97,59 @@ class Asked:
     def candidates(self) -> frozenset[str]:
         """The candidates that have a healthy deployment."""
         return frozenset([each.candidate for each in self.replicas])
+
+
+# What comes back: an order, which names what is called, and what is remembered until it ends.
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The deployment that is tried first, if known, and its candidate. It ``is_bound`` if no other
+    candidate could read the prompt, and ``is_alone`` if no other deployment has the state that the
+    request continues."""
+
+    candidate: str
+    deployment: str | None
+    is_bound: bool = False
+    is_alone: bool = False
+
+
+class Continued(NamedTuple):
+    """An answer as the conversation goes on from it: its text with its tool calls as the next
+    prompt will hold them, the calls' ids, and what it used; None if that is not reported."""
+
+    text: str
+    ids: tuple[str, ...]
+    usage: Usage | None
+
+
+class Awaited(NamedTuple):
+    """A decided request whose answer is read to keep or replace it."""
+
+    engine: Engine
+    question: Question
+    choice: Choice
+
+    def read(self, looks: AnswerSurface) -> Reading:
+        """Read the answer of the chosen candidate, and decide whether another one is called."""
+        return self.engine.reads(self.question, self.choice, looks)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the hands do with a request, and remember until it ends."""
+
+    record: RequestRecord
+    ranking: tuple[str, ...] = ()
+    """The candidates in the order in which to try them."""
+    explored: tuple[str, ...] = ()
+    """The candidates that are called in addition, unseen."""
+    admission: Admission = OPEN
+    place: Place | None = None
+    """Its place in a conversation; None if those are not held."""
+    pin: Pin | None = None
+    """What holds it."""
+    judged: JudgedRequest | None = None
+    """The request as the label sources see it, if one judges its answers."""
+    awaited: Awaited | None = None
+    """Set if its answer may be replaced."""
