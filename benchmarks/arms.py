@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.replay.run import Run
 from litellm_messplus.replay.summary import Hindsight

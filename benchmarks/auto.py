@@ -35,8 +35,8 @@ from examples.tiny_zoo.judges import FALSE_SATISFIED, FALSE_UNSATISFIED
 from litellm_messplus.brain.buying import ORDERS, LabelPurse, compared_too, unseen_costs
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.decision import Situation
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.labels.buying import HOURS, is_drawn, need, rate
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Matrix, Recording

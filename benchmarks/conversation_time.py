@@ -11,9 +11,9 @@ import statistics
 import time
 import tracemalloc
 
-from litellm_messplus.conversations.line import LineRequest
-from litellm_messplus.conversations.lines import LINES, POINTS, Lines
 from litellm_messplus.core.encoder import Conversation, Turn
+from litellm_messplus.core.line import LineRequest
+from litellm_messplus.core.lines import LINES, POINTS, Lines
 
 CASES = ((48_000, 40, 0.2), (416_000, 300, 1.5))
 """Characters of a prompt, its turns, and the budget in milliseconds."""

@@ -27,11 +27,11 @@ from threadpoolctl import threadpool_limits
 
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Example, Settled
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.core.surface import read_surface
 from litellm_messplus.core.verdict import Given
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup

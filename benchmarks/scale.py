@@ -31,10 +31,11 @@ from benchmarks.verdicts_on_one_answer import Steps
 from litellm_messplus.brain.feedback import Caller, Feedback
 from litellm_messplus.brain.opening import open_database
 from litellm_messplus.core import snapshot
-from litellm_messplus.deciding.decider import Engine, fold
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.inspecting.listing import Wanted, requests_in
 from litellm_messplus.records import LabelRecord, new_id, served_call_id
+from litellm_messplus.restore import fold
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
 from litellm_messplus.serving.composition import Parts

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.replay.recording import Matrix, Recording
 from litellm_messplus.replay.run import Run, Verdict
 from litellm_messplus.replay.summary import Outcome

@@ -30,11 +30,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.core.published import Publication, View, view_of
 from litellm_messplus.core.surface import VERSION, read_surface
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.learning.outlet import outlet_of

@@ -9,11 +9,11 @@ from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any
 
-from litellm_messplus.conversations.rule import LinePlace
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.encoder import Features
 from litellm_messplus.core.held import Gated
+from litellm_messplus.core.hold import LinePlace
 from litellm_messplus.core.surface import Surface
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, always, column, public, record
 from litellm_messplus.runtime.vocabulary import (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core import snapshot
-from litellm_messplus.deciding.decider import Engine, fold
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.entries import Entry
 from litellm_messplus.runtime.counters import logger
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.entries import read_entries
@@ -97,3 +98,21 @@ async def keep_new(database: AsyncEngine, engine: Engine, position: int) -> None
     the newest snapshot is one under those in force."""
     if position > 0 and await _newest_snapshot(database, engine) is None:
         await keep(database, engine, position)
+
+
+def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:
+    """Fold an entry into the engine of its zoo; False if that failed, which is logged.
+
+    One invalid entry must not hold up the log, now or at any later start. Entries of a zoo that is
+    no longer configured are skipped.
+    """
+    engine = engines.get(entry.zoo)
+    if engine is None:
+        return True
+    try:
+        engine.apply(entry)
+    except Exception:
+        kind = type(entry).__name__
+        logger.exception("the %s at %d could not be folded in", kind, entry.position)
+        return False
+    return True

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.simulation.policies import EACH_TURN, HELD, POLICIES, Course, Policy, Server
 from benchmarks.simulation.world import Assumed, Session, SimulatedZoo, satisfies, sessions
-from litellm_messplus.conversations.caches import Remaining
+from litellm_messplus.core.caches import Remaining
 
 SESSIONS = 240
 """Of a seed."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.simulation.world import Assumed, Model, Session, SimulatedZoo, predicted
-from litellm_messplus.conversations.caches import Remaining, Turn, hold
-from litellm_messplus.conversations.line import Warm, warm_after
+from litellm_messplus.core.caches import Remaining, Turn, hold
+from litellm_messplus.core.line import Warm, warm_after
 from litellm_messplus.costs.price import Usage
 
 

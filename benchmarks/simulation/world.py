@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from litellm_messplus.conversations.line import CACHE_SECONDS, VLLM_SECONDS
+from litellm_messplus.core.line import CACHE_SECONDS, VLLM_SECONDS
 from litellm_messplus.costs.price import Price
 
 MILLION = 1e-6

@@ -12,7 +12,7 @@ from examples.agent.loop import LONGEST_REPLY, Message, attempt
 from examples.agent.tasks import Task, is_solved
 from examples.agent.tools import TOOLS
 from examples.tiny_zoo.demo.session import look_up
-from litellm_messplus.conversations.rule import Hold
+from litellm_messplus.core.hold import Hold
 
 
 @dataclass

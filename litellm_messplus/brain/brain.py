@@ -46,10 +46,10 @@ from litellm_messplus.brain.monitoring import LostRequests, Retention, StatusWat
 from litellm_messplus.brain.routes import Access, build_routes
 from litellm_messplus.brain.shared_counters import SharedCounters, readiness
 from litellm_messplus.brain.zoos import ZooDesk, build_zoo_routes
-from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.line import Place
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.asking import JudgeSinks

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 
 from litellm_messplus.brain.messages import Asked, Continued, Pin, Replica
 from litellm_messplus.brain.pinboard import Pinboard, Pinned
-from litellm_messplus.conversations.caches import Ahead, Habits, Turn, now
-from litellm_messplus.conversations.digests import Digest
-from litellm_messplus.conversations.line import (
+from litellm_messplus.core.caches import Ahead, Habits, Turn, now
+from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.digests import Digest
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.hold import (
+    Hold,
+    LinePlace,
+    Signs,
+    Trouble,
+    hold_of,
+    may_go_up,
+)
+from litellm_messplus.core.line import (
     CACHE_SECONDS,
     VLLM_SECONDS,
     Line,
@@ -21,18 +31,8 @@ from litellm_messplus.conversations.line import (
     Place,
     warm_after,
 )
-from litellm_messplus.conversations.lines import Lines
-from litellm_messplus.conversations.rule import (
-    Hold,
-    LinePlace,
-    Signs,
-    Trouble,
-    hold_of,
-    may_go_up,
-)
-from litellm_messplus.core.decision import Reason
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, Question
+from litellm_messplus.core.lines import Lines
+from litellm_messplus.core.question import Choice, Question
 from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace

@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.holds import Holds
 from litellm_messplus.brain.pinboard import Pinboard, pinboard_path
-from litellm_messplus.conversations.line import LoggedTurn, Warm, warm_after
-from litellm_messplus.conversations.lines import UNUSED_SECONDS
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.line import LoggedTurn, Warm, warm_after
+from litellm_messplus.core.lines import UNUSED_SECONDS
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.store.answered import LoggedLine, logged_lines, read_conversation_key

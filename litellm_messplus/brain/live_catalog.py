@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core.catalog import Catalog, plain_price
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import CandidateRecord, new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import Change

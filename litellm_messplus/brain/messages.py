@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from litellm_messplus.conversations.line import Place
-from litellm_messplus.conversations.rule import Signs
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.hold import Signs
+from litellm_messplus.core.line import Place
+from litellm_messplus.core.question import Choice, Question, Reading
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, Question, Reading
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import Asker, Names, RequestRecord
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.runtime.counters import Counters, logger
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.tasks import Periodic

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.brain.metrics import exposition, readiness_gauges
 from litellm_messplus.brain.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.learning.spool import LATE_SECONDS

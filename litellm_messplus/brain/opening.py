@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.modes import LiveModes, adopt
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.learning.keeper import Keeper, LearnerGoneError
 from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.projections import save_rules

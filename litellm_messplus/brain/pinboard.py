@@ -24,8 +24,8 @@ from struct import Struct
 
 from sqlalchemy import URL
 
-from litellm_messplus.conversations.digests import DIGEST
-from litellm_messplus.conversations.lines import UNUSED_SECONDS
+from litellm_messplus.core.digests import DIGEST
+from litellm_messplus.core.lines import UNUSED_SECONDS
 from litellm_messplus.runtime.stand_ins import replace
 
 BUCKETS, WAYS = 4_096, 4

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.brain.modes import LiveModes, ModeChanges, compare
 from litellm_messplus.brain.routes import Check, refusals
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.settings.serving import CanaryShare
 from litellm_messplus.status.second_answers import SecondAnswers, read_second_answers

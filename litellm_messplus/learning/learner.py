@@ -14,10 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.backlog import Arrivals, Unlogged
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Entry
-from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import Record, RequestRecord
-from litellm_messplus.restore import keep
+from litellm_messplus.restore import fold, keep
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.store import hours, log
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries

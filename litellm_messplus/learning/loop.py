@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.core.engine import Engine, fingerprints
 from litellm_messplus.core.published import Publication, View, view_of
-from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.learner import SNAPSHOT_EVERY, Learner
 from litellm_messplus.learning.lease import adjacent_path
 from litellm_messplus.learning.outlet import Outlet

@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.learning.learner import SNAPSHOT_EVERY
 from litellm_messplus.learning.lease import adjacent_path, lease_of
 from litellm_messplus.learning.loop import LearnerLoop

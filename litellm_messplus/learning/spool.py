@@ -11,8 +11,8 @@ from dataclasses import KW_ONLY, dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals, Unlogged, ids_of
+from litellm_messplus.core.engine import Engine, fingerprints
 from litellm_messplus.core.published import Publication
-from litellm_messplus.deciding.decider import Engine, fingerprints
 from litellm_messplus.learning.outlet import Outlet
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters

@@ -27,7 +27,7 @@ The road of a chat request from the hook to the log, by the rooms in the order o
 and that of its answer:
 
 decided: plugin, router, deployments, surfaces, open_requests, reading, brain, encoders,
-    deciding, journal, repeating, visibility
+    journal, repeating, visibility
 answered: plugin, served, open_requests, deployments, surfaces, scores, ends, brain,
     journal
 """

@@ -8,7 +8,7 @@ from litellm_messplus.brain.authors import Authors
 from litellm_messplus.brain.brain import Brain, Hands
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.serving.authentication import ACCESS

@@ -9,10 +9,10 @@ from datetime import datetime
 from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.messages import Continued
-from litellm_messplus.conversations.line import Place
 from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
+from litellm_messplus.core.line import Place
+from litellm_messplus.core.question import Reading
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.deciding.question import Reading
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters

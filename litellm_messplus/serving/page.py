@@ -16,7 +16,7 @@ from litellm_messplus.brain.influence import TokenBuckets
 from litellm_messplus.brain.modes import LiveModes, ModeChanges
 from litellm_messplus.brain.monitoring import SharedReadings, StatusWatch
 from litellm_messplus.brain.zoos import ZooDesk, add_one_zoo
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, NOT_KEPT, PATH, Check, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns

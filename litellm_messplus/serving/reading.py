@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from litellm_messplus.brain.holds import Holds
 from litellm_messplus.brain.messages import Asked
-from litellm_messplus.conversations.rule import Signs
+from litellm_messplus.core.hold import Signs
 from litellm_messplus.serving.deployments.deployment import Deployment, group
 from litellm_messplus.serving.litellm_seam import may_replace_answers
 from litellm_messplus.serving.surfaces.answers import plain_response_id

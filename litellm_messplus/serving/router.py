@@ -14,7 +14,7 @@ from typing import Any
 from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.decided import Intake
 from litellm_messplus.brain.messages import Admission, Order
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.records import new_id
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.brain.opening import Opened, open_database
 from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.learning.process import KnownEncoder, LearnerSettings

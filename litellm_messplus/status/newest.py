@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Select, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.hold import Hold
 from litellm_messplus.figures.tally import share
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.reading import window_start, within

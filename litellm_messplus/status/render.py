@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from litellm_messplus.conversations.rule import KEPT
+from litellm_messplus.core.hold import KEPT
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.tables import tables
 from litellm_messplus.figures.templates import lines, written

@@ -15,7 +15,7 @@ DOCSTRING = ast.get_docstring(ast.parse((PACKAGE / "serving" / "__init__.py").re
 ORDER = re.findall(r"^(\w+)/?  ", DOCSTRING, re.M)
 NAMES_OF_LITELLM = {"litellm_seam", "litellm_limits"}
 """LiteLLM under names of our own: a request makes no stay there."""
-WALKED = {*ORDER, "brain", "deciding", "encoders", "journal"} - NAMES_OF_LITELLM
+WALKED = {*ORDER, "brain", "encoders", "journal"} - NAMES_OF_LITELLM
 MOST = 16
 
 

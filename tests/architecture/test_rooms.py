@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "litellm_messplus"
-PURE = ("core", "costs", "conversations", "switching")
+PURE = ("core", "costs", "switching")
 IMPURE_IMPORTS = {"litellm", "sqlalchemy", "time", "datetime", "asyncio", "os", "random", "httpx"}
 PURE_TOOLS = {"bounded", "draws", "errors", "stand_ins", "vocabulary"}
 """Modules of `runtime` that have no clock either."""
@@ -17,10 +17,8 @@ ALLOWED = {
     "runtime": set(),
     "brain": {
         "backlog",
-        "conversations",
         "core",
         "costs",
-        "deciding",
         "encoders",
         "inspecting",
         "journal",
@@ -37,15 +35,12 @@ ALLOWED = {
     },
     "core": {"costs", "rows", "runtime", "settings"},
     "costs": set(),
-    "conversations": {"core", "costs", "rows", "runtime"},
-    "deciding": {"conversations", "core", "costs", "runtime", "settings"},
     "encoders": {"core", "energy", "runtime"},
     "settings": {"costs", "runtime", "switching"},
     "switching": {"certificate", "rows", "runtime"},
     "learning": {
         "backlog",
         "core",
-        "deciding",
         "figures",
         "records",
         "restore",
@@ -55,7 +50,6 @@ ALLOWED = {
         "store",
     },
     "store": {
-        "conversations",
         "core",
         "figures",
         "labels",
@@ -67,9 +61,7 @@ ALLOWED = {
     },
     "labels": {"core", "costs", "records", "runtime", "settings"},
     "status": {
-        "conversations",
         "core",
-        "deciding",
         "figures",
         "labels",
         "runtime",
@@ -82,7 +74,6 @@ ALLOWED = {
         "certificate",
         "core",
         "costs",
-        "deciding",
         "encoders",
         "figures",
         "records",
@@ -95,7 +86,6 @@ ALLOWED = {
     "upkeep": {
         "core",
         "costs",
-        "deciding",
         "encoders",
         "learning",
         "records",
@@ -111,7 +101,6 @@ ALLOWED = {
     "page": {"certificate", "figures", "inspecting", "runtime", "status", "store"},
     "cli": {
         "certificate",
-        "deciding",
         "encoders",
         "energy",
         "figures",
@@ -144,8 +133,8 @@ SPINE = {
     "conformance": {"core"},
     "journal": {"backlog", "records", "rows", "runtime", "store"},
     "plugin": {"serving"},
-    "records": {"conversations", "core", "rows", "runtime", "switching"},
-    "restore": {"core", "deciding", "runtime", "store"},
+    "records": {"core", "rows", "runtime", "switching"},
+    "restore": {"core", "runtime", "store"},
     "rows": {"runtime"},
 }
 """The same for each module that stands in no room."""

@@ -18,7 +18,7 @@ from benchmarks.simulation.world import (
     satisfies,
     sessions,
 )
-from litellm_messplus.conversations.caches import Remaining
+from litellm_messplus.core.caches import Remaining
 from litellm_messplus.costs.price import Price
 from litellm_messplus.serving.deployments.prices import public_dollars
 

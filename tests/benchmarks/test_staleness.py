@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.staleness import StaleRun, is_held, main, session
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.replay.run import Run, build_engine
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.recordings import ENCODER, synthetic, write_synthetic

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from litellm_messplus.core.head import LinearHeads
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.deciding.question import Question
+from litellm_messplus.core.question import Question
 from tests.support.builders import (
     LARGE,
     PRICES,

@@ -4,8 +4,8 @@ import pytest
 
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.catalog import MOST, plain_price, price_of
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price, Tier
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import Zoo
 from tests.support.builders import (

@@ -82,7 +82,7 @@ def test_the_settings_of_sgd_reach_the_heads(is_fast: bool) -> None:
 def test_torch_is_imported_only_for_such_heads() -> None:
     """It takes seconds, and a proxy without a slow encoder need not have it."""
     code = (
-        "import sys; import litellm_messplus.deciding.decider; assert 'torch' not in sys.modules;"
+        "import sys; import litellm_messplus.core.engine; assert 'torch' not in sys.modules;"
         "from litellm_messplus.core.policy import build_policy;"
         "from litellm_messplus.settings.schema import ZooSettings;"
         "settings = ZooSettings(alpha=0.5, policy='paper');"

@@ -9,9 +9,9 @@ from benchmarks import keys
 from benchmarks.simulation.__main__ import agents
 from litellm_messplus.brain.zoos import SHOWING_SECONDS
 from litellm_messplus.cli.every_day import certificate
-from litellm_messplus.conversations.caches import Turn, now
-from litellm_messplus.conversations.line import CACHE_SECONDS, HOUR_SECONDS, VLLM_SECONDS
-from litellm_messplus.conversations.lines import LINES, POINTS, UNUSED_SECONDS
+from litellm_messplus.core.caches import Turn, now
+from litellm_messplus.core.line import CACHE_SECONDS, HOUR_SECONDS, VLLM_SECONDS
+from litellm_messplus.core.lines import LINES, POINTS, UNUSED_SECONDS
 from litellm_messplus.inspecting import listing
 from litellm_messplus.labels.agreement import ENOUGH
 from litellm_messplus.labels.judge.judge import GATHER_SECONDS

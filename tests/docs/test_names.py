@@ -18,8 +18,8 @@ from litellm_messplus.brain.routes import build_routes
 from litellm_messplus.brain.zoos import Change, build_zoo_routes
 from litellm_messplus.certificate.evidence import Sampling
 from litellm_messplus.cli.every_day import certificate
-from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.hold import Hold
 from litellm_messplus.figures.interval import Verdict
 from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.page.routes import PATH, build_page_routes

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.question import Question
 from litellm_messplus.core.snapshot import load
 from litellm_messplus.core.surface import read_surface
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Question
 from litellm_messplus.restore import restore
 from litellm_messplus.serving.deployments.index import build_zoos
 from litellm_messplus.settings.load import load_settings

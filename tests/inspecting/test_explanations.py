@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from litellm_messplus.conversations.rule import Hold
 from litellm_messplus.core.decision import Reason
+from litellm_messplus.core.hold import Hold
 from litellm_messplus.core.surface import NAMES
 from litellm_messplus.inspecting.explain import WORDS, Explanation, explain
 from litellm_messplus.inspecting.logged import Logged, logged_in, public_history

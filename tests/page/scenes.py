@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import (
     CallRecord,
     LabelRecord,

@@ -9,9 +9,9 @@ from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.conversations.rule import Hold, LinePlace
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.held import Gated
+from litellm_messplus.core.hold import Hold, LinePlace
 from litellm_messplus.records import (
     CallRecord,
     GradingRecord,

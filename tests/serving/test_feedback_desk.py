@@ -26,7 +26,7 @@ from litellm_messplus.brain.feedback import (
 )
 from litellm_messplus.brain.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
 from litellm_messplus.brain.routes import refusals
-from litellm_messplus.conversations.rule import LinePlace
+from litellm_messplus.core.hold import LinePlace
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause
 from litellm_messplus.records import Record, RequestRecord

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.brain.feedback import Caller, Feedback, Outcome
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.labels.buying import LEAST
 from litellm_messplus.store import log
 from litellm_messplus.store.entries import read_entries

@@ -12,9 +12,9 @@ import pytest
 from litellm_messplus.brain.decided import FEATURES_SHARE
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.encoder import Conversation, FeatureRows, Features
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Example, Settled
 from litellm_messplus.core.verdict import Given
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.reading import RECENT_DECISIONS

@@ -15,8 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.brain import opening
 from litellm_messplus.brain.opening import open_database
 from litellm_messplus.core import snapshot
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.serving import startup

@@ -20,7 +20,7 @@ from litellm_messplus.brain.pinboard import (
     Pinned,
     pinboard_path,
 )
-from litellm_messplus.conversations.lines import UNUSED_SECONDS
+from litellm_messplus.core.lines import UNUSED_SECONDS
 from tests.support.patience import PATIENT
 
 KEY = b"a key of 32 bytes, for the tests"

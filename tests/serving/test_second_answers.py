@@ -11,9 +11,9 @@ import litellm
 import pytest
 from litellm.integrations.custom_guardrail import CustomGuardrail
 
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.question import Choice, Question, Reading
 from litellm_messplus.core.second_answer import CHECKED_SHARE
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, Question, Reading
 from litellm_messplus.labels.source import AnsweredCall
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving import repeating

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from litellm_messplus.core import snapshot
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Example, Settled
 from litellm_messplus.core.verdict import Given
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_in
 from litellm_messplus.inspecting.render import sentences

@@ -7,8 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.account import Account
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Labelled
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import WARM_UP
 from litellm_messplus.store import log

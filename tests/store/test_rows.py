@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from typing_extensions import TypeAliasType, TypeVar
 
-from litellm_messplus.conversations.rule import Hold, LinePlace
 from litellm_messplus.core.held import Gated
+from litellm_messplus.core.hold import Hold, LinePlace
 from litellm_messplus.records import Names, Record, RequestRecord
 from litellm_messplus.rows import Declared, columns_of, facet, flat, rebuilt, without_words
 from litellm_messplus.runtime.vocabulary import LabelKind

@@ -13,6 +13,7 @@ from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.answer import ANSWER_VERSION, Answer, read_answer
 from litellm_messplus.core.decision import Estimate, Reason, Situation
 from litellm_messplus.core.encoder import Conversation, FeatureRows, Features
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import (
     CandidateChanged,
     Decided,
@@ -26,7 +27,6 @@ from litellm_messplus.core.surface import VERSION, read_surface
 from litellm_messplus.core.verdict import Given
 from litellm_messplus.core.zoo_state import ZooState
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.records import (
     Asker,
     CallRecord,

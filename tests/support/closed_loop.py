@@ -7,12 +7,12 @@ from random import Random
 
 from litellm_messplus.core.decision import Decision
 from litellm_messplus.core.encoder import Conversation
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Entry
 from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.core.question import Choice, Question
 from litellm_messplus.core.surface import read_surface
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.deciding.question import Choice, Question
 from tests.support.builders import (
     build_engine,
     build_zoo,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.serving.deployments.index import build_zoos

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core import snapshot
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Entry
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.learner import Learner
 from litellm_messplus.runtime.counters import Counters

@@ -14,8 +14,8 @@ from sqlalchemy import Table, select
 
 from litellm_messplus.brain import shared_counters
 from litellm_messplus.core.encoder import Encoder
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.serving import router
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import configured_zoos

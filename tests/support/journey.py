@@ -10,7 +10,7 @@ from typing import Any
 import litellm
 import pytest
 
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import log
 from tests.support import in_process, litellm_router

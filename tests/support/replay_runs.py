@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Entry
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.replay.recording import Recording
 from litellm_messplus.replay.run import Run, build_engine, drawn_labels
 from litellm_messplus.settings.schema import ZooSettings

@@ -8,9 +8,10 @@ from typing import Any
 import yaml
 
 from litellm_messplus.core.catalog import plain_price
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine, fold
 from litellm_messplus.records import CandidateRecord, new_id
+from litellm_messplus.restore import fold
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from litellm_messplus.brain.live_catalog import LiveCatalog
-from litellm_messplus.deciding.decider import Engine
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.deployments.deployment import (

@@ -5,7 +5,7 @@ from typing import Any
 
 from litellm_messplus.brain.arms import HEADER, MAY_KEY, NAME_KEY
 from litellm_messplus.brain.messages import WantedLevel
-from litellm_messplus.conversations.lines import IDS
+from litellm_messplus.core.lines import IDS
 from litellm_messplus.records import Asker, Names
 from litellm_messplus.serving.litellm_seam import request_headers
 from litellm_messplus.serving.surfaces.answers import field, whole

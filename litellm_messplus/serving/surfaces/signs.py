@@ -8,7 +8,7 @@ one for Mapping.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from litellm_messplus.conversations.rule import Signs, Trouble
+from litellm_messplus.core.hold import Signs, Trouble
 from litellm_messplus.serving.surfaces.answers import deployment_of_response
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 

@@ -1,8 +1,8 @@
 """What a worker reports of the models that its router shows, and what it leaves to others."""
 
 from litellm_messplus.brain.live_catalog import LASTING_SECONDS, Reports
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from tests.support.builders import MEDIUM, PRICES, SMALL, build_engine, build_zoo, changed

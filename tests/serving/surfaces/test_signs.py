@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litellm_messplus.conversations.rule import Signs, Trouble
+from litellm_messplus.core.hold import Signs, Trouble
 from litellm_messplus.serving.surfaces.request import IncomingRequest
 from litellm_messplus.serving.surfaces.signs import LONG, RECENT_CALLS, SHORTEST, read_signs
 from litellm_messplus.serving.surfaces.surface import (

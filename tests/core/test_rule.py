@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.conversations.rule import Hold, Mode, Signs, Trouble, hold_of, may_go_up
+from litellm_messplus.core.hold import Hold, Mode, Signs, Trouble, hold_of, may_go_up
 
 LOOP, SEALED = Signs(is_in_loop=True), Signs(is_in_loop=True, is_portable=False)
 

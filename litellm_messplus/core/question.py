@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from litellm_messplus.conversations.caches import Ahead
+from litellm_messplus.core.caches import Ahead
 from litellm_messplus.core.decision import Decision, Situation
 from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.settings.promise import ServiceLevel

@@ -16,24 +16,23 @@ from litellm_messplus.core.entries import (
     Entry,
     Settled,
 )
+from litellm_messplus.core.expectations import Expectations
 from litellm_messplus.core.held import alone, held, upwards, without_trials
 from litellm_messplus.core.policy import build_policy
 from litellm_messplus.core.predictor import Seen
 from litellm_messplus.core.prompt_heads import LengthHeads
 from litellm_messplus.core.published import View, load_view
-from litellm_messplus.core.second_answer import CHECKED_SHARE, second
-from litellm_messplus.core.verdict import Rule
-from litellm_messplus.core.zoo_state import ExpectedUse, ZooState
-from litellm_messplus.costs.price import Price
-from litellm_messplus.costs.usage import TokenEstimator
-from litellm_messplus.deciding.expectations import Expectations
-from litellm_messplus.deciding.question import (
+from litellm_messplus.core.question import (
     Choice,
     Labelled,
     Question,
     Reading,
 )
-from litellm_messplus.runtime.counters import logger
+from litellm_messplus.core.second_answer import CHECKED_SHARE, second
+from litellm_messplus.core.verdict import Rule
+from litellm_messplus.core.zoo_state import ExpectedUse, ZooState
+from litellm_messplus.costs.price import Price
+from litellm_messplus.costs.usage import TokenEstimator
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
@@ -265,21 +264,3 @@ def fingerprints(engines: Mapping[str, Engine]) -> dict[str, str]:
         name: snapshot.fingerprint(engine.zoo, engine.encoder.name)
         for name, engine in engines.items()
     }
-
-
-def fold(engines: Mapping[str, Engine], entry: Entry) -> bool:
-    """Fold an entry into the engine of its zoo; False if that failed, which is logged.
-
-    One invalid entry must not hold up the log, now or at any later start. Entries of a zoo that is
-    no longer configured are skipped.
-    """
-    engine = engines.get(entry.zoo)
-    if engine is None:
-        return True
-    try:
-        engine.apply(entry)
-    except Exception:
-        kind = type(entry).__name__
-        logger.exception("the %s at %d could not be folded in", kind, entry.position)
-        return False
-    return True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from litellm_messplus.conversations.line import CACHE_SECONDS, HOUR_SECONDS, Warm, warm_after
+from litellm_messplus.core.line import CACHE_SECONDS, HOUR_SECONDS, Warm, warm_after
 from litellm_messplus.costs.price import Price, Usage
 
 CHARGED = Price(3.0, 15.0, cached_discount=2.7, written_surcharge=0.75)

@@ -6,8 +6,8 @@ import litellm
 import pytest
 from litellm.types.llms.openai import ResponsesAPIResponse
 
-from litellm_messplus.conversations.line import LineRequest
-from litellm_messplus.conversations.lines import IDS, Lines
+from litellm_messplus.core.line import LineRequest
+from litellm_messplus.core.lines import IDS, Lines
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt, ids_in, session_named
 

@@ -12,7 +12,7 @@ names of its conversation and line, the prefix, and the turn.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from litellm_messplus.conversations.digests import Digest
+from litellm_messplus.core.digests import Digest
 from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.costs.price import Price, Usage
 

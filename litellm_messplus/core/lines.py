@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from litellm_messplus.conversations.digests import Beginning, Chain, Digest, Digests
-from litellm_messplus.conversations.line import Line, LineRequest, LoggedTurn, Place, Warm
+from litellm_messplus.core.digests import Beginning, Chain, Digest, Digests
+from litellm_messplus.core.line import Line, LineRequest, LoggedTurn, Place, Warm
 
 # The owners of digests, in bounded memory: the oldest are forgotten.
 

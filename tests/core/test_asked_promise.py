@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.deciding.decider import Engine
 from litellm_messplus.replay.recording import Prompts, Recording
 from litellm_messplus.replay.run import Run, prices
 from litellm_messplus.settings.schema import ZooSettings

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.conversations.line import Line, Place
+from litellm_messplus.core.line import Line, Place
 from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.costs.usage import CHARACTERS_PER_TOKEN, RecentMean, expected
 from litellm_messplus.runtime.bounded import Bounded

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from litellm_messplus.conversations.digests import LOOK_UPS, Chain, Digests
+from litellm_messplus.core.digests import LOOK_UPS, Chain, Digests
 from litellm_messplus.core.encoder import Conversation, Turn
 
 DIGESTS = Digests(b"a key of 32 bytes, for the tests")

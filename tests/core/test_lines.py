@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.conversations.line import LineRequest, LoggedTurn, Place, Warm
-from litellm_messplus.conversations.lines import WARM, Lines
 from litellm_messplus.core.encoder import Conversation, Turn
+from litellm_messplus.core.line import LineRequest, LoggedTurn, Place, Warm
+from litellm_messplus.core.lines import WARM, Lines
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
-from tests.conversations.sessions import Request, interleaved
+from tests.core.sessions import Request, interleaved
 from tests.support.builders import SMALL
 
 KEY = b"a secret of the tests"

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from litellm_messplus.conversations.caches import Ahead
 from litellm_messplus.core.answer_heads import Spread
+from litellm_messplus.core.caches import Ahead
 from litellm_messplus.core.decision import Estimate
 from litellm_messplus.core.plan import FEWEST, Outlook
 from litellm_messplus.core.prompt import Prompt

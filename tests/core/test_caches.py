@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.simulation.policies import per_conversation
-from litellm_messplus.conversations.caches import (
+from litellm_messplus.core.caches import (
     DEPLOYMENTS,
     STEP,
     Ahead,
@@ -18,8 +18,8 @@ from litellm_messplus.conversations.caches import (
     hold,
     now,
 )
-from litellm_messplus.conversations.digests import Digest
-from litellm_messplus.conversations.line import Line, Place
+from litellm_messplus.core.digests import Digest
+from litellm_messplus.core.line import Line, Place
 from litellm_messplus.costs.price import Price, Tier, Usage
 from tests.support.builders import LARGE, SMALL
 
