@@ -13,7 +13,7 @@ from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey, Prox
 from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
-    from litellm_messplus.status.figures import Plain
+    from litellm_messplus.figures.figure import Plain
 
 # `messplus status`: the state of each promise, and its cost.
 

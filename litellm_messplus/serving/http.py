@@ -14,6 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, WithJsonSchema
 from sqlalchemy.exc import SQLAlchemyError
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
@@ -38,7 +39,7 @@ from litellm_messplus.serving.modes import StaleRevisionError
 from litellm_messplus.serving.monitoring import StatusWatch
 from litellm_messplus.serving.shared_counters import Readiness
 from litellm_messplus.status.build import LAST
-from litellm_messplus.status.figures import SCHEMA, Plain
+from litellm_messplus.status.figures import SCHEMA
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 # Names chosen by an operator, encoded for a response header.

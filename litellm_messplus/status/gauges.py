@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from litellm_messplus.figures.figure import Figure, Plain, part, value_at
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.status.figures import (
     JUDGE,
@@ -10,13 +11,9 @@ from litellm_messplus.status.figures import (
     LEVEL,
     SOURCE,
     WINDOW,
-    Figure,
     Level,
     LiveLevels,
-    Plain,
     Source,
-    part,
-    value_at,
 )
 
 ALERT = (

@@ -92,5 +92,5 @@ async def test_waiting_requests_get_an_error_and_it_is_counted_and_an_alert(
             await journal.write_durably(label())
     assert counters.as_dict()["database_file_gone"] >= 1
     (alert,) = failure_alerts(counters.as_dict())
-    assert "database_file_gone" in alert.message
+    assert "database_file_gone" in alert["message"]
     await journal.close()
