@@ -13,8 +13,16 @@ from typing import Any
 from benchmarks import settings_tables, sql_tables, support_table
 from litellm_messplus.figures.figure import Figure
 from litellm_messplus.status.calibration import CALIBRATION
-from litellm_messplus.status.figures import JUDGE, KEY, LABEL_COSTS, LEVEL, SOURCE, WINDOW
-from litellm_messplus.status.gauges import ALERT, MEANINGS
+from litellm_messplus.status.figures import (
+    ALERT,
+    JUDGE,
+    KEY,
+    LABEL_COSTS,
+    LEVEL,
+    MEANINGS,
+    SOURCE,
+    WINDOW,
+)
 from litellm_messplus.status.newest import CONVERSATIONS, INCIDENTS
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -166,7 +166,7 @@ def requests(
     wanted = Wanted(zoo, model=model, verdict=verdict, key=of_key)
     found = asyncio.run(requests_in(place, wanted, last))
     if as_json:
-        print(json.dumps([each.as_dict() for each in found]))
+        print(json.dumps(found))
     else:
         show(render_requests(found))
 

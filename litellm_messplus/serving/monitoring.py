@@ -24,8 +24,7 @@ from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, 
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures, unrouted_of
 from litellm_messplus.status.build import LAST, read_status
-from litellm_messplus.status.figures import LiveLevel, LiveLevels
-from litellm_messplus.status.gauges import Series, gauges, live_gauges
+from litellm_messplus.status.figures import LiveLevel, LiveLevels, Series, gauges, live_gauges
 from litellm_messplus.store import pruning
 from litellm_messplus.store.model_changes import changes_of
 from litellm_messplus.store.reading import ReadingTakesTooLongError

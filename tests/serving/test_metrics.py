@@ -19,7 +19,7 @@ from litellm_messplus.serving.metrics import (
     readiness_gauges,
 )
 from litellm_messplus.serving.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
-from litellm_messplus.status.gauges import Series, gauges
+from litellm_messplus.status.figures import Series, gauges
 from tests.support.builders import (
     exploration_call,
     label,
