@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import settings_tables, sql_tables, support_table
+from litellm_messplus.figures.figure import Figure
+from litellm_messplus.status.calibration import CALIBRATION
 from litellm_messplus.status.figures import (
+    ALERT,
     JUDGE,
     KEY,
     LABEL_COSTS,
     LEVEL,
+    MEANINGS,
     SOURCE,
     WINDOW,
-    Figure,
 )
-from litellm_messplus.status.gauges import ALERT, MEANINGS
+from litellm_messplus.status.newest import CONVERSATIONS, INCIDENTS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "status.md"
@@ -42,6 +45,9 @@ def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     yield "The judge", "Figure", _figures(JUDGE)
     yield "What labels cost", "Figure", _figures(LABEL_COSTS)
     yield "The keys with the most labels", "Figure", _figures(KEY)
+    yield "Calibration", "Figure", _figures(CALIBRATION)
+    yield "Conversations", "Figure", _figures(CONVERSATIONS)
+    yield "What keys cause", "Figure", _figures(INCIDENTS)
     yield "Metrics", "Gauge", _gauges((*LEVEL, *JUDGE, *LABEL_COSTS, *ALERT))
     yield "Metrics", "Gauge by window", _gauges((*WINDOW, *SOURCE))
 

@@ -23,7 +23,7 @@ from litellm_messplus.cli.main import app
 from litellm_messplus.inspecting.listing import Wanted
 from litellm_messplus.page.data import PageData
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.gauges import gauges
+from litellm_messplus.status.figures import gauges
 from litellm_messplus.store.database import create_engine
 
 LAST = 500

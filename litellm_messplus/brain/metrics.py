@@ -27,8 +27,8 @@ from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRec
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.status.alerts import unrouted_of
-from litellm_messplus.status.gauges import MEANINGS as OF_THE_STATUS
-from litellm_messplus.status.gauges import Series
+from litellm_messplus.status.figures import MEANINGS as OF_THE_STATUS
+from litellm_messplus.status.figures import Series
 
 REMEMBERED = 4096
 """Number of newest requests whose zoo is kept for the end of their calls: as many as are open."""

@@ -15,6 +15,7 @@ from litellm_messplus.brain.feedback import Accepted, Caller, Feedback, Feedback
 from litellm_messplus.brain.modes import StaleRevisionError
 from litellm_messplus.brain.monitoring import StatusWatch
 from litellm_messplus.brain.shared_counters import Readiness
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
@@ -28,7 +29,7 @@ from litellm_messplus.runtime.errors import (
     UnsettledError,
 )
 from litellm_messplus.status.build import LAST
-from litellm_messplus.status.figures import SCHEMA, Plain
+from litellm_messplus.status.figures import SCHEMA
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 AWAY: dict[type[Exception], str] = {

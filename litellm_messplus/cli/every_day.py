@@ -13,7 +13,7 @@ from litellm_messplus.cli.options import AsJson, HistoryDatabase, ProxyKey, Prox
 from litellm_messplus.runtime.errors import MessplusError
 
 if TYPE_CHECKING:
-    from litellm_messplus.status.figures import Plain
+    from litellm_messplus.figures.figure import Plain
 
 # `messplus status`: the state of each promise, and its cost.
 
@@ -166,7 +166,7 @@ def requests(
     wanted = Wanted(zoo, model=model, verdict=verdict, key=of_key)
     found = asyncio.run(requests_in(place, wanted, last))
     if as_json:
-        print(json.dumps([each.as_dict() for each in found]))
+        print(json.dumps(found))
     else:
         show(render_requests(found))
 

@@ -64,7 +64,7 @@ def _found(
     return [found]
 
 
-def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
+def lines(found: "dict[str, Any]") -> "Iterator[str]":
     """Yield the lines on one zoo."""
     from litellm_messplus.status.switches import forecasts
 
@@ -83,7 +83,7 @@ def lines(found: "Mapping[str, Any]") -> "Iterator[str]":
         yield from _held(each, "    forecast", "    happened")
 
 
-def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
+def _held(change: "dict[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
     """Yield the forecast of a change, followed by what then happened; nothing if no request was
     routed after it."""
     from litellm_messplus.status.switches import forecast_in_words, happened_in_words
@@ -96,5 +96,5 @@ def _held(change: "Mapping[str, Any]", forecast: str, happened: str) -> "Iterato
         yield f"{happened}: {happened_in_words(change['happened'])}"
 
 
-def _mode(found: "Mapping[str, Any]") -> str:
+def _mode(found: "dict[str, Any]") -> str:
     return mode_in_words(found["mode"], found["share"], found["before"])

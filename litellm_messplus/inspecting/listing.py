@@ -2,15 +2,13 @@
 bounded way back at a time."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, column, func, or_, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from litellm_messplus.figures.tally import taken
 from litellm_messplus.inspecting.explain import reason_in_words
 from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.runtime.vocabulary import level_before
@@ -32,6 +30,10 @@ OF_REQUEST = (
     *("key_alias", "arm", "is_exploration", "reason"),
 )
 OF_OUTCOME = ("served", "status", "failure", "satisfaction", "cost")
+OF_COMMAND = (
+    *("request_id", "created_at", "zoo", "service_level", "chosen", "served", "status", "failure"),
+    *("cost", "reason"),
+)
 
 
 class Given(StrEnum):
@@ -100,36 +102,10 @@ class NotAllowedError(MessplusError):
     """A refusal of the given arguments; the message states what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One request; ``satisfied`` is the value of the verdict, None without one, and ``failure`` who
-    failed, None if nobody did. ``status`` is None until it ends."""
-
-    request_id: str
-    created_at: datetime
-    zoo: str
-    service_level: str
-    chosen: str
-    served: str | None
-    status: str | None
-    failure: str | None
-    satisfied: float | None
-    cost: float | None
-    reason: str
-
-    @property
-    def outcome(self) -> str:
-        """What became of it, in words."""
-        if self.failure is None:
-            return "open" if self.status is None else "answered"
-        return f"failed: {self.failure.replace('_', ' ')}"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "created_at": self.created_at.isoformat()}
-
-
-async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Listed]:
-    """Read the newest ``last`` matching requests from a database, the newest first.
+async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[dict[str, Any]]:
+    """Read the newest ``last`` matching requests from a database, the newest first: `satisfied` is
+    the value of the verdict, None without one; `failure` who failed, None if nobody did; `status`
+    is None until it ends.
 
     Raises NotAllowedError for a zoo or model that is not in the log and for ``last`` out of bounds,
     and UnreadableDatabaseError.
@@ -141,7 +117,11 @@ async def requests_in(database: str, wanted: Wanted, last: int = 20) -> list[Lis
             rows = (await connection.execute(wanted.query().limit(last))).all()
         if not rows:
             await _check_names(engine, wanted)
-        return [taken(Listed, row, satisfied=row.satisfaction) for row in rows]
+    found = ({name: getattr(row, name) for name in OF_COMMAND} for row in rows)
+    return [
+        each | {"created_at": row.created_at.isoformat(), "satisfied": row.satisfaction}
+        for each, row in zip(found, rows, strict=True)
+    ]
 
 
 async def _check_names(engine: AsyncEngine, wanted: Wanted) -> None:

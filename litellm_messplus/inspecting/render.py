@@ -8,10 +8,10 @@ from rich.text import Text
 
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.held import FAILED
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.tables import tables
 from litellm_messplus.figures.templates import lines
 from litellm_messplus.inspecting.explain import Explanation, reason_in_words
-from litellm_messplus.inspecting.listing import Listed
 from litellm_messplus.inspecting.logged import plain
 from litellm_messplus.switching.modes import LITELLM
 
@@ -55,7 +55,7 @@ def render_explanation(found: Explanation) -> RenderableType:
     return Group(*map(Text, sentences(found)), *tables("inspecting/tables.j2", found=found))
 
 
-def render_requests(found: Sequence[Listed]) -> RenderableType:
+def render_requests(found: Sequence[Plain]) -> RenderableType:
     """Render one row a request, the newest first."""
     rows = tables("inspecting/requests.j2", found=found, reason=reason_in_words)
     return next(rows, Text("no such requests"))

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.certificate.claim import Certificate, certify
 from litellm_messplus.certificate.reading import NoCertificateError
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.inspecting.explain import explain, reason_in_words
 from litellm_messplus.inspecting.listing import Wanted, list_requests
 from litellm_messplus.inspecting.logged import logged_from
@@ -24,7 +25,6 @@ from litellm_messplus.page.charts import (
     span_of,
 )
 from litellm_messplus.status.build import read_calibration
-from litellm_messplus.status.figures import Plain
 from litellm_messplus.store.reading import one_moment
 
 LONGEST_SECONDS = 10.0
@@ -103,7 +103,7 @@ class PageData:
     async def _calibration(self) -> dict[str, Any]:
         async with self._moment() as connection:
             found = await read_calibration(connection)
-        return {"calibration": [asdict(each) for each in found]}
+        return {"calibration": found}
 
     async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
         span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))

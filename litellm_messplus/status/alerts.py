@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Standing
 from litellm_messplus.figures.words import percent, percent_range
 from litellm_messplus.runtime.counters import UNROUTED, logger
 from litellm_messplus.runtime.vocabulary import SERVING
-from litellm_messplus.status.figures import LiveLevels, Plain
+from litellm_messplus.status.figures import LiveLevels
 from litellm_messplus.status.labels import Grading, JudgeKey
 from litellm_messplus.status.reading import MINUTES, Endpoint, Recent
 from litellm_messplus.store.model_changes import ModelChange

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic_core import to_jsonable_python
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.figures.figure import Plain, part
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.runtime.vocabulary import level_before, promise_of
 from litellm_messplus.status import reading as ask
@@ -24,7 +25,7 @@ from litellm_messplus.status.alerts import (
     mode_alerts,
     unfollowed_alerts,
 )
-from litellm_messplus.status.calibration import Prequential, ZooCalibration
+from litellm_messplus.status.calibration import Prequential
 from litellm_messplus.status.figures import (
     JUDGE,
     KEY,
@@ -34,10 +35,8 @@ from litellm_messplus.status.figures import (
     Level,
     LiveLevel,
     LiveLevels,
-    Plain,
     Source,
     Window,
-    part,
 )
 from litellm_messplus.status.labels import (
     Grading,
@@ -48,12 +47,7 @@ from litellm_messplus.status.labels import (
     note,
     sources,
 )
-from litellm_messplus.status.newest import (
-    ConversationStatus,
-    KeyIncidents,
-    read_conversations,
-    read_incidents,
-)
+from litellm_messplus.status.newest import read_conversations, read_incidents
 from litellm_messplus.status.reading import Key, Newest, Recent
 from litellm_messplus.status.switches import read_switches
 from litellm_messplus.store.history import CandidateStatus, newest_changes
@@ -86,13 +80,13 @@ class Rows:
     newest: Mapping[Key, Newest] = field(default_factory=dict)
     out_of_reach: set[Key] = field(default_factory=set)
     judging: Mapping[JudgeKey, Grading] = field(default_factory=dict)
-    calibration: Sequence[ZooCalibration] = ()
+    calibration: Sequence[Plain] = ()
     keys: Sequence[KeyStatus] = ()
     label_costs: Mapping[str, LabelCosts] = field(default_factory=dict)
     changes: Sequence[CandidateStatus] = ()
     modes: Mapping[str, ModeRow] = field(default_factory=dict)
-    conversations: Sequence[ConversationStatus] = ()
-    incidents: Sequence[KeyIncidents] = ()
+    conversations: Sequence[Plain] = ()
+    incidents: Sequence[Plain] = ()
     recent: Mapping[Key, Recent] = field(default_factory=dict)
     failing: Sequence[ask.Endpoint] = ()
     model_changes: Sequence[ModelChange] = ()
@@ -153,7 +147,7 @@ async def _read(
     )
 
 
-async def read_calibration(connection: AsyncConnection) -> list[ZooCalibration]:
+async def read_calibration(connection: AsyncConnection) -> list[Plain]:
     """Compare the newest predictions with their verdicts, by zoo."""
     prequential = Prequential()
     async for call in ask.judged_calls(connection):

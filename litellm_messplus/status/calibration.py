@@ -9,12 +9,13 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from math import log, sqrt
 from operator import add
-from typing import Self
+from typing import Any, Self
 
 from litellm_messplus.core.change import ChangeTest
 from litellm_messplus.core.head import Label
 from litellm_messplus.core.rates import FadingRate, rates
-from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Z, effective, wilson
+from litellm_messplus.figures.figure import Figure, Plain, part
+from litellm_messplus.figures.interval import ENOUGH_ANSWERED, Interval, Z, effective, wilson
 
 BINS = 10
 EDGE = 0.01
@@ -29,60 +30,6 @@ class ReadingPays(StrEnum):
     YES = "yes"
     NO = "no"
     TOO_EARLY = "too early"
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Calls with a prediction from ``low`` to below ``high`` (the last bin includes 1).
-
-    ``predicted`` and ``satisfied`` are means over its ``calls``, weighted as their verdicts;
-    ``satisfied`` has a Wilson interval of 95 %.
-    """
-
-    low: float
-    high: float
-    calls: int
-    predicted: float
-    satisfied: float
-    satisfied_low: float
-    satisfied_high: float
-
-
-@dataclass(frozen=True, slots=True)
-class PromptGain:
-    """The value of reading the prompt over ``calls`` calls, in nats per call.
-
-    ``gain`` is ``log_loss_mean - log_loss``: above zero, reading helped. Its 95 % interval is that
-    of a mean; None for a single call.
-    """
-
-    calls: int
-    log_loss: float
-    log_loss_mean: float
-    gain: float
-    gain_low: float | None
-    gain_high: float | None
-    reading_pays: ReadingPays
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateCalibration:
-    """The calibration of one candidate's judged calls; ``bins`` holds those with calls, the lowest
-    first."""
-
-    candidate: str
-    bins: tuple[Bin, ...]
-    reading: PromptGain
-
-
-@dataclass(frozen=True, slots=True)
-class ZooCalibration:
-    """The calibration of one zoo, whose service levels share a predictor; ``reading`` is over all
-    candidates."""
-
-    zoo: str
-    reading: PromptGain
-    candidates: tuple[CandidateCalibration, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,31 +62,43 @@ class Sums:
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(add, astuple(self), astuple(other)))
 
-    def bin(self, place: int) -> Bin:
-        """Return the bin at a place, of at least one call."""
-        satisfied = min(self.satisfied / self.weight, 1.0)
-        interval = wilson(satisfied, effective(self.weight, self.squares))
-        assert interval is not None  # there are calls
-        return Bin(
-            *(place / BINS, (place + 1) / BINS, self.calls, self.predicted / self.weight),
-            *(satisfied, interval.low, interval.high),
-        )
+    @property
+    def satisfaction(self) -> float:
+        """The weighted mean of the verdicts, of at least one call."""
+        return min(self.satisfied / self.weight, 1.0)
 
-    def reading(self) -> PromptGain:
-        """Compute the value of reading over at least one call."""
-        loss, loss_mean = self.loss / self.weight, self.loss_mean / self.weight
-        gain = (self.loss_mean - self.loss) / self.weight
-        low, high = self._interval(gain)
-        pays = _answer(effective(self.weight, self.squares), low, high, loss_mean)
-        return PromptGain(self.calls, loss, loss_mean, gain, low, high, pays)
+    @property
+    def around(self) -> Interval:
+        """The 95 % interval of that mean."""
+        found = wilson(self.satisfaction, effective(self.weight, self.squares))
+        assert found is not None  # there are calls
+        return found
 
-    def _interval(self, gain: float) -> tuple[float | None, float | None]:
-        """Compute the interval of a weighted mean, with the correction for few calls."""
+    @property
+    def gain(self) -> float:
+        """What reading gains, in nats a call: above zero it helped."""
+        return (self.loss_mean - self.loss) / self.weight
+
+    @property
+    def gain_interval(self) -> tuple[float | None, float | None]:
+        """The 95 % interval of that weighted mean, with the correction for few calls."""
         if self.calls < 2:
             return None, None
+        gain = self.gain
         spread = self.squared_gains - 2.0 * gain * self.gains + gain * gain * self.squares
         half = Z * sqrt(max(spread, 0.0) * self.calls / (self.calls - 1)) / self.weight
         return gain - half, gain + half
+
+    @property
+    def pays(self) -> ReadingPays:
+        """Whether reading the prompt pays."""
+        low, high = self.gain_interval
+        if low is None or high is None or effective(self.weight, self.squares) < ENOUGH_ANSWERED:
+            return ReadingPays.TOO_EARLY
+        if low > 0.0:
+            return ReadingPays.YES
+        is_small = high < WORTHWHILE * self.loss_mean / self.weight
+        return ReadingPays.NO if is_small else ReadingPays.TOO_EARLY
 
 
 def log_loss(probability: float, satisfaction: float) -> float:
@@ -148,12 +107,47 @@ def log_loss(probability: float, satisfaction: float) -> float:
     return -satisfaction * log(held) - (1.0 - satisfaction) * log(1.0 - held)
 
 
-def _answer(calls: float, low: float | None, high: float | None, loss_mean: float) -> ReadingPays:
-    if low is None or high is None or calls < ENOUGH_ANSWERED:
-        return ReadingPays.TOO_EARLY
-    if low > 0.0:
-        return ReadingPays.YES
-    return ReadingPays.NO if high < WORTHWHILE * loss_mean else ReadingPays.TOO_EARLY
+# fmt: off
+BIN: tuple[Figure[Sums], ...] = (
+    Figure("low", "The bin holds predictions from `low` to below `high`, the last one 1 too."),
+    Figure("high"),
+    Figure("calls", "How many calls a figure rests on."),
+    Figure("predicted", "The mean prediction in the bin.", lambda s: s.predicted / s.weight),
+    Figure("satisfied", "The mean verdict in the bin, and Wilson's interval of 95 % around it. "
+           "Where the predictions are right, `predicted` is inside nearly always.",
+           lambda s: s.satisfaction),
+    Figure("satisfied_low", "", lambda s: s.around.low),
+    Figure("satisfied_high", "", lambda s: s.around.high),
+)
+"""The figures of a bin, whose ends are known beside its calls."""
+
+READING: tuple[Figure[Sums], ...] = (
+    Figure("log_loss", "Of the predictions, in nats a call; lower is better.",
+           lambda s: s.loss / s.weight),
+    Figure("log_loss_mean", "Of the running means, which do not know the prompt.",
+           lambda s: s.loss_mean / s.weight),
+    Figure("gain", "`log_loss_mean` minus `log_loss`, the mean over calls, and its interval of "
+           "95 %."),
+    Figure("gain_low", "", lambda s: s.gain_interval[0]),
+    Figure("gain_high", "", lambda s: s.gain_interval[1]),
+    Figure("reading_pays", "`yes` where all of the interval is above zero. `no` where all of it is "
+           "below 1 % of `log_loss_mean`. Else, and below 100 calls, `too early`.",
+           lambda s: s.pays),
+)
+"""The value of reading the prompt, over ``calls`` calls."""
+
+CALIBRATION: tuple[Figure[Any], ...] = (
+    Figure("zoo", "The service levels of a zoo share one predictor, so they are taken together. "
+           "Candidates without a judged call are not listed, nor are zoos."),
+    Figure("candidates"),
+    Figure("candidate"),
+    Figure("bins", "Calls by prediction, in ten equal bins; empty ones are left out."),
+    *BIN,
+    Figure("reading", "Whether reading the prompt paid: of a candidate, and over all of a zoo's."),
+    *READING,
+)
+"""All of them, as the docs list them."""
+# fmt: on
 
 
 # Judged calls in the order of their decisions, each with the running means of that time.
@@ -182,6 +176,10 @@ class JudgedCall:
     is_scored: bool = True
 
 
+def _reading(found: Sums) -> Plain:
+    return {"calls": found.calls} | part(READING, found)
+
+
 class Prequential:
     """The evaluation of all zoos; calls are added in the order of ``decided_at``."""
 
@@ -192,7 +190,7 @@ class Prequential:
         """Score a call, and update the means by it when its verdict comes."""
         self._zoos[call.zoo].add(call)
 
-    def calibration(self) -> list[ZooCalibration]:
+    def calibration(self) -> list[Plain]:
         """Return the calibration by zoo and candidate, sorted by name; zoos without a scored call
         are left out."""
         found = [zoo.calibration(name) for name, zoo in sorted(self._zoos.items())]
@@ -220,20 +218,20 @@ class _Zoo:
             self._sums[name] += added
             self._bins[name, min(int(call.predicted * BINS), BINS - 1)] += added
 
-    def calibration(self, zoo: str) -> ZooCalibration | None:
+    def calibration(self, zoo: str) -> Plain | None:
         if not self._sums:
             return None
-        bins: dict[str, list[Bin]] = {}
+        bins: defaultdict[str, list[Plain]] = defaultdict(list)
         for (name, place), found in sorted(self._bins.items()):
-            bins.setdefault(name, []).append(found.bin(place))
-        return ZooCalibration(
-            zoo,
-            sum(self._sums.values(), Sums()).reading(),
-            tuple(
-                CandidateCalibration(name, tuple(each), self._sums[name].reading())
+            bins[name].append(part(BIN, found, low=place / BINS, high=(place + 1) / BINS))
+        return {
+            "zoo": zoo,
+            "reading": _reading(sum(self._sums.values(), Sums())),
+            "candidates": [
+                {"candidate": name, "bins": each, "reading": _reading(self._sums[name])}
                 for name, each in bins.items()
-            ),
-        )
+            ],
+        }
 
     def _learn(self, position: int) -> bool:
         """Count the verdicts known before that position, and tell whether there were any."""

@@ -5,83 +5,20 @@ JSON, metrics, the terminal's tables and those of `docs/status.md` (`make docs`)
 in this order. Shares are from 0 to 1, costs in the zoo's unit. None is unknown, never zero.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from litellm_messplus.figures.figure import Figure, Plain, part, schema, value_at
 from litellm_messplus.figures.interval import Standing, is_thin, standing
 from litellm_messplus.figures.tally import Tally, share
-from litellm_messplus.figures.templates import written
-from litellm_messplus.figures.words import UNKNOWN
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.reading import Key
 from litellm_messplus.store.judging import LabelCosts
 from litellm_messplus.store.key_activity import KeyStatus
 from litellm_messplus.store.model_changes import ModelChange
-
-T = TypeVar("T")
-Plain = dict[str, Any]
-"""A part of the status as it stands in its JSON."""
-
-
-class Figure(NamedTuple, Generic[T]):
-    """A figure at a ``path`` of its part of the status."""
-
-    path: str
-    meaning: str = ""
-    """What it means, for the docs; without, the meaning before is of both."""
-    of: Callable[[T], Any] | None = None
-    """How it follows from what was read; without, it is the attribute of its name."""
-    gauge: str = ""
-    row: str = ""
-    """The title of its row, or column, in the terminal: a template; without, it has none."""
-    text: str = "figure"
-    """How it is written there: a filter of the value, or a template over the part."""
-    help: str = ""
-    """The help of its metric, where that is not the path."""
-
-    @property
-    def template(self) -> str:
-        """The template of its text."""
-        return self.text if "{" in self.text else f"{{{{ {self.path} | {self.text} }}}}"
-
-
-def part(figures: Iterable[Figure[T]], found: T, **known: Any) -> Plain:
-    """Compute the figures of a part, except those ``known``. What lies within an unknown one is
-    left out."""
-    plain: Plain = {}
-    for path, _, of, *_ in figures:
-        above, _, name = path.rpartition(".")
-        holder = plain.setdefault(above, {}) if above else plain
-        if path in known:
-            holder[name] = known[path]
-        elif holder is not None:
-            holder[name] = getattr(found, name) if of is None else of(found)
-    return plain
-
-
-def value_at(found: Any, path: str) -> Any:
-    """Return the value at a path of a part; None if it lies within an unknown one."""
-    for name in path.split("."):
-        found = None if found is None else found[name]
-    return found
-
-
-def rows(
-    figures: Iterable[Figure[Any]], found: Plain, within: str | tuple[str, ...] = "", **more: Any
-) -> Iterator[tuple[str, str]]:
-    """Yield title and text of the figures of a part that have a row, those of the paths
-    ``within``; their templates know ``more``."""
-    for each in figures:
-        if each.row and each.path.startswith(within):
-            above = each.path.rpartition(".")[0]
-            is_known = not above or value_at(found, above) is not None
-            text = written(each.template, found, **more) if is_known else UNKNOWN
-            yield written(each.row, found, **more), text
-
 
 # What is known of a promise.
 
@@ -388,32 +325,90 @@ KEY: tuple[Figure[KeyStatus], ...] = (
 # fmt: on
 """The figures of a key, in the last day."""
 
-# The meanings, for readers of the API.
-
-LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
-
-
-def _schema(figures: Iterable[Figure[Any]], **inside: Plain) -> Plain:
-    """Return the JSON schema of a part: what each figure means, and what else is ``inside``."""
-    found: Plain = {"type": "object", "properties": inside}
-    meaning = ""
-    for each in figures:
-        above, _, name = each.path.rpartition(".")
-        holder = found["properties"].setdefault(above, {}) if above else found
-        meaning = LINK.sub(r"\1", each.meaning) or meaning
-        holder.setdefault("properties", {})[name] = {"description": meaning}
-    return found
-
 
 def _list(items: Plain) -> Plain:
     return {"type": "array", "items": items}
 
 
-SCHEMA = _schema(
+SCHEMA = schema(
     (),
-    levels=_list(_schema(LEVEL, overall=_schema(WINDOW), last=_schema(WINDOW))),
-    judges=_list(_schema(JUDGE)),
-    label_costs=_list(_schema(LABEL_COSTS)),
-    keys=_list(_schema(KEY)),
+    levels=_list(schema(LEVEL, overall=schema(WINDOW), last=schema(WINDOW))),
+    judges=_list(schema(JUDGE)),
+    label_costs=_list(schema(LABEL_COSTS)),
+    keys=_list(schema(KEY)),
 )
 """The JSON schema of the status, as far as its figures are declared here."""
+
+# The status as gauges: one number per series, for any exporter of metrics.
+
+ALERT = (
+    Figure[Any]("kind", gauge="alert", help="1 for each alert, labelled with its `kind` too."),
+    Figure[Any]("alerts", gauge="alerts", help="How many alerts there are; without labels."),
+)
+"""The gauges of what needs attention: no figures of the status."""
+PLACES: tuple[tuple[Iterable[Figure[Any]], str], ...] = (
+    ((*LEVEL, *WINDOW, *JUDGE, *ALERT), "`{}`"),
+    (SOURCE, "`{}` of a source."),
+    (LABEL_COSTS, "`label_costs.{}`; labelled with `zoo` alone."),
+)
+"""Figures, and how a gauge without a `help` names the place of its figure in the status."""
+MEANINGS = {
+    f"messplus_{each.gauge}": each.help or place.format(each.path)
+    for group, place in PLACES
+    for each in group
+    if each.gauge
+}
+"""The description of each gauge."""
+
+
+class Series(NamedTuple):
+    """A metric with the values of its labels, for which Prometheus keeps one number."""
+
+    metric: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, metric: str, **labels: str) -> "Series":
+        """Return the series of a metric with these labels."""
+        return cls(metric, tuple(labels.items()))
+
+
+def gauges(status: Plain) -> dict[Series, float]:
+    """Return every known figure of a status; an unknown one has no gauge, rather than zero."""
+    found = {Series("messplus_alerts"): float(len(status["alerts"]))}
+    for level in status["levels"]:
+        labels = {"zoo": level["zoo"], "service_level": level["service_level"]}
+        found |= _series(LEVEL, level, **labels)
+        for span, window in (("all", level["overall"]), ("last", level["last"])):
+            found |= _series(WINDOW, window, **labels, window=span)
+            for source in window["labels"]["sources"]:
+                found |= _series(SOURCE, source, **labels, window=span, source=source["source"])
+    for judge in status["judges"]:
+        found |= _series(JUDGE, judge, zoo=judge["zoo"], judge=judge["judge"])
+    for costs in status["label_costs"]:
+        found |= _series(LABEL_COSTS, costs, zoo=costs["zoo"])
+    for alert in status["alerts"]:
+        whose = {name: alert[name] or "" for name in ("zoo", "service_level")}
+        found[Series.of("messplus_alert", kind=alert["kind"], **whose)] = 1.0
+    return found
+
+
+def live_gauges(live: LiveLevels) -> dict[Series, float]:
+    """Return the figures of promises that a worker knows without the log."""
+    found: dict[Series, float] = {}
+    for (zoo, service_level), now in live.items():
+        level = Level((zoo, service_level), now, Source.ENGINE, None, 0.0, Tally(), 0.0)
+        found |= _series(LEVEL, part(LEVEL, level), zoo=zoo, service_level=service_level)
+    return found
+
+
+def _series(group: Iterable[Figure[Any]], found: Plain, **labels: str) -> dict[Series, float]:
+    """Return the figures of a part; a figure that is a word becomes a label of its gauge."""
+    series: dict[Series, float] = {}
+    for each in group:
+        value = value_at(found, each.path) if each.gauge else None
+        word = {each.gauge: value} if isinstance(value, str) else {}
+        if value is not None:
+            of = Series.of(f"messplus_{each.gauge}", **labels, **word)
+            series[of] = 1.0 if word else float(value)
+    return series

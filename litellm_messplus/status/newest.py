@@ -1,8 +1,8 @@
 """Figures of the newest requests: length, holds and losses of conversations, and the keys behind
 failures, late decisions and labels."""
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Select, case, func, select
@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.hold import Hold
+from litellm_messplus.figures.figure import Figure, Plain, part
 from litellm_messplus.figures.tally import share
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.reading import window_start, within
@@ -26,28 +27,27 @@ SATISFIED = 0.5
 # Conversations.
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationStatus:
-    """The conversations among the newest requests of one promise; ``requests`` counts those of a
-    conversation.
+# fmt: off
+CONVERSATIONS: tuple[Figure[Any], ...] = (
+    Figure("zoo", "Whose."),
+    Figure("service_level"),
+    Figure("requests", "Of the newest 2,000, those that are of a conversation."),
+    Figure("conversations", "Those that began among them."),
+    Figure("turns", "Of these, the mean number of requests, and the mean cost with all exploration "
+           "calls. The last ones may go on: on a quiet zoo both are a little low.",
+           lambda row: share(row.turns, row.conversations)),
+    Figure("cost", "",
+           lambda row: None if row.cost is None else share(row.cost, row.conversations)),
+    Figure("switches", "Requests that another candidate served than the one before in its line."),
+    Figure("holds", "Requests by [why they were held](conversations.md#when-a-request-is-held) "
+           "(`tool_loop`, `state`, `warm`), or held no longer (`trouble`, `lost`, `unknown`).",
+           lambda row: {hold.value: getattr(row, hold.value) for hold in Hold}),
+)
+"""The figures of the conversations among the newest requests of a promise."""
+# fmt: on
 
-    ``conversations`` counts those that began among them, ``turns`` and ``cost`` are the means of
-    these; None without any, or if no cost is known. ``switches`` counts requests served by another
-    candidate than the one before in their line, ``holds`` requests by why they were held, or no
-    longer held.
-    """
 
-    zoo: str
-    service_level: str
-    requests: int
-    conversations: int
-    turns: float | None
-    cost: float | None
-    switches: int
-    holds: dict[str, int]
-
-
-async def read_conversations(connection: AsyncConnection) -> tuple[ConversationStatus, ...]:
+async def read_conversations(connection: AsyncConnection) -> list[Plain]:
     """Read the conversations among the newest requests of every service level."""
     request, found = requests.c, outcomes.c
     begins = case((request.conversation == request.request_id, 1), else_=0)
@@ -74,75 +74,59 @@ async def read_conversations(connection: AsyncConnection) -> tuple[ConversationS
     query = select(
         read.zoo,
         read.service_level,
-        func.count(),
-        func.sum(read.begins),
-        func.sum(read.is_whole),
-        func.sum(case((read.is_whole == 1, read.cost))),
-        func.count(case((read.served != read.served_before, 1))),
-        *(func.count(case((read.hold == hold.value, 1))) for hold in Hold),
+        func.count().label("requests"),
+        func.sum(read.begins).label("conversations"),
+        func.sum(read.is_whole).label("turns"),
+        func.sum(case((read.is_whole == 1, read.cost))).label("cost"),
+        func.count(case((read.served != read.served_before, 1))).label("switches"),
+        *(func.count(case((read.hold == hold.value, 1))).label(hold.value) for hold in Hold),
     ).group_by(read.zoo, read.service_level)
-    return tuple(_status(*row) for row in sorted((await connection.execute(query)).all()))
-
-
-def _status(*row: Any) -> ConversationStatus:
-    zoo, level, count, begun, turns, cost, switches, *holds = row
-    means = share(turns, begun), None if cost is None else share(cost, begun)
-    by_hold = dict(zip((hold.value for hold in Hold), holds, strict=True))
-    return ConversationStatus(zoo, level, count, begun, *means, switches, by_hold)
+    return [part(CONVERSATIONS, row) for row in sorted((await connection.execute(query)).all())]
 
 
 # Keys.
 
 
-@dataclass(frozen=True, slots=True)
-class KeyIncidents:
-    """The newest requests of one key at a zoo, and what they caused.
-
-    ``key_hash`` is None if no key was given. Of the ``requests``, ``failed`` failed and ``late``
-    had a late decision. ``checks`` counts labels of checks on their served calls,
-    ``unsatisfied_checks`` the unsatisfied ones; ``held`` labels are kept without counting.
-    """
-
-    zoo: str
-    key_hash: str | None
-    requests: int
-    failed: int
-    late: int
-    checks: int
-    unsatisfied_checks: int
-    held: int
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """The counts of its incidents, by kind."""
-        return self.failed, self.late, self.checks, self.unsatisfied_checks, self.held
+# fmt: off
+INCIDENTS: tuple[Figure[Any], ...] = (
+    Figure("zoo", "Whose; `key_hash` is LiteLLM's hash of the key, `null` where no key was given."),
+    Figure("key_hash"),
+    Figure("requests", "Its requests among them."),
+    Figure("failed", "Those whose served call failed."),
+    Figure("late", "Those whose decision missed its deadline."),
+    Figure("checks", "Labels of [checks](labels.md) on its served calls, and those below 0.5."),
+    Figure("unsatisfied_checks"),
+    Figure("held", "Its labels that are kept without counting."),
+)
+"""The newest requests of one key at a zoo, and what they caused."""
+# fmt: on
+CAUSED = tuple(each.path for each in INCIDENTS[3:])
+"""The counts of a key's incidents, by kind."""
 
 
-async def read_incidents(connection: AsyncConnection) -> tuple[KeyIncidents, ...]:
+async def read_incidents(connection: AsyncConnection) -> list[Plain]:
     """Read the heaviest keys among the newest requests of all zoos."""
+    names = [each.path for each in INCIDENTS]
     labelled = {tuple(row[:2]): row[2:] for row in await connection.execute(_labels())}
-    found = [
-        KeyIncidents(*row, *labelled.get(tuple(row[:2]), (0, 0, 0)))
+    return heaviest(
+        dict(zip(names, (*row, *labelled.get(tuple(row[:2]), (0, 0, 0))), strict=True))
         for row in await connection.execute(_requests())
-    ]
-    return heaviest(found)
+    )
 
 
-def heaviest(found: Iterable[KeyIncidents], most: int = MOST) -> tuple[KeyIncidents, ...]:
+def heaviest(found: Iterable[Plain], most: int = MOST) -> list[Plain]:
     """Choose the keys with the largest share of any one kind in their zoo, the largest first, so
     that a kind common to all keys does not hide one that a single key dominates."""
-    keys = [each for each in found if any(each.counts)]
-    totals = {
-        zoo: [*map(sum, zip(*(each.counts for each in keys if each.zoo == zoo), strict=True))]
-        for zoo in {each.zoo for each in keys}
-    }
+    keys = [each for each in found if any(each[name] for name in CAUSED)]
+    totals = Counter[tuple[str, str]]()
+    for each in keys:
+        totals.update({(each["zoo"], name): each[name] for name in CAUSED})
 
-    def largest(key: KeyIncidents) -> float:
-        of_all = zip(key.counts, totals[key.zoo], strict=True)
-        return max(count / max(total, 1) for count, total in of_all)
+    def largest(key: Plain) -> float:
+        return max(key[name] / max(totals[key["zoo"], name], 1) for name in CAUSED)
 
-    ranked = sorted(keys, key=lambda key: (-largest(key), key.zoo, key.key_hash or ""))
-    return tuple(ranked[:most])
+    ranked = sorted(keys, key=lambda key: (-largest(key), key["zoo"], key["key_hash"] or ""))
+    return ranked[:most]
 
 
 def _newest() -> Select[Any]:

@@ -7,22 +7,14 @@ from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.core.hold import KEPT
+from litellm_messplus.figures.figure import Plain, rows
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.tables import tables
 from litellm_messplus.figures.templates import lines, written
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status import newest
 from litellm_messplus.status.alerts import AlertKind, subject
-from litellm_messplus.status.figures import (
-    JUDGE,
-    KEY,
-    LABEL_COSTS,
-    LEVEL,
-    WINDOW,
-    Plain,
-    Source,
-    rows,
-)
+from litellm_messplus.status.figures import JUDGE, KEY, LABEL_COSTS, LEVEL, WINDOW, Source
 from litellm_messplus.status.switches import switch_lines
 
 # What an operator should do about a promise, in one phrase.

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.words import around, figure, percent, percent_around
 from litellm_messplus.runtime.vocabulary import is_before, promise_of
 from litellm_messplus.status.second_answers import read_second_answers, reading_in_words
@@ -18,8 +19,6 @@ from litellm_messplus.switching.modes import Mode, mode_in_words
 CHANGES = 20
 """Newest changes of a zoo that are searched for the one that routed."""
 OF_ROW = ("zoo", "mode", "share", "before", "by", "reason", "at", "is_returned")
-Plain = Mapping[str, Any]
-"""A part of the status as it stands in its JSON."""
 
 
 async def read_switches(

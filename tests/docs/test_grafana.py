@@ -18,7 +18,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from litellm_messplus.brain.metrics import Distributions, exposition
 from litellm_messplus.brain.shared_counters import DISTRIBUTED
-from litellm_messplus.status.gauges import gauges
+from litellm_messplus.status.figures import gauges
 from tests.support.builders import exploration_call, label, request, served_call
 from tests.support.markdown import ROOT
 from tests.support.packages import program

@@ -14,13 +14,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.brain.modes import LiveModes, ModeChanges
 from litellm_messplus.brain.zoos import ZooDesk
 from litellm_messplus.costs.price import Price
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.page import at_most, own_origin, zoo_routes
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.figures import LiveLevels, Plain
+from litellm_messplus.status.figures import LiveLevels
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import CANDIDATES, LARGE, LIVE, ZOO, fill
 from tests.support.builders import build_engine, build_zoo

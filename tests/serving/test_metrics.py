@@ -19,7 +19,7 @@ from litellm_messplus.brain.metrics import (
 )
 from litellm_messplus.brain.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
-from litellm_messplus.status.gauges import Series, gauges
+from litellm_messplus.status.figures import Series, gauges
 from tests.support.builders import (
     exploration_call,
     label,

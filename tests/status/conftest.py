@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.figures import Plain
 from tests.support.history import History, migrated
 from tests.support.seeded import seeded
 

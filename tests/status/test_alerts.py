@@ -10,6 +10,7 @@ import pytest
 from litellm_messplus.core import adaptive
 from litellm_messplus.core.decision import Estimate, Reason, Situation
 from litellm_messplus.core.trying import Knowledge
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.status.alerts import (
     AlertKind,
@@ -20,7 +21,7 @@ from litellm_messplus.status.alerts import (
     subject,
 )
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.figures import LiveLevel, Plain, Source
+from litellm_messplus.status.figures import LiveLevel, Source
 from litellm_messplus.status.reading import RECENT_DECISIONS
 from litellm_messplus.store.key_activity import KeyStatus
 from tests.status.conftest import read

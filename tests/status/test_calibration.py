@@ -11,29 +11,29 @@ import pytest
 from litellm_messplus.core.head import Label
 from litellm_messplus.core.predictor import Predictor
 from litellm_messplus.core.prompt import Prompt
+from litellm_messplus.figures.figure import Plain, part
 from litellm_messplus.figures.interval import wilson
 from litellm_messplus.status.calibration import (
-    Bin,
+    READING,
     JudgedCall,
     Prequential,
-    PromptGain,
     ReadingPays,
     Sums,
-    ZooCalibration,
     log_loss,
 )
 
 
-def reading(calls: list[tuple[float, float, float]]) -> PromptGain:
+def reading(calls: list[tuple[float, float, float]]) -> Plain:
     """The value of reading, by (predicted, mean, satisfaction) of each call."""
-    return sum((Sums.of(*call) for call in calls), Sums()).reading()
+    return part(READING, sum((Sums.of(*call) for call in calls), Sums()))
 
 
-def bins(*calls: tuple[float, float]) -> tuple[Bin, ...]:
+def bins(*calls: tuple[float, float]) -> list[Plain]:
     """The bins of one candidate, by (predicted, satisfaction) of each call."""
     places = enumerate(calls)
     (zoo,) = calibration(JudgedCall("zoo", "small", at, at + 1, *call) for at, call in places)
-    return zoo.candidates[0].bins
+    found: list[Plain] = zoo["candidates"][0]["bins"]
+    return found
 
 
 def test_log_loss_by_hand() -> None:
@@ -51,16 +51,18 @@ def test_bins_by_hand() -> None:
     interval = wilson(0.5, 3)
 
     assert interval is not None
-    assert (low.low, low.high, low.calls, low.predicted, low.satisfied) == (0.1, 0.2, 1, 0.1, 1.0)
-    assert (high.low, high.high, high.calls) == (0.6, 0.7, 3)
-    assert (high.predicted, high.satisfied) == pytest.approx((0.65, 0.5))
-    assert (high.satisfied_low, high.satisfied_high) == pytest.approx((interval.low, interval.high))
+    assert list(low.values())[:5] == [0.1, 0.2, 1, 0.1, 1.0]
+    assert list(high.values())[:3] == [0.6, 0.7, 3]
+    assert (high["predicted"], high["satisfied"]) == pytest.approx((0.65, 0.5))
+    assert (high["satisfied_low"], high["satisfied_high"]) == pytest.approx(
+        (interval.low, interval.high)
+    )
 
 
 def test_certain_predictions_have_a_bin_too() -> None:
     found = bins((0.0, 0.0), (1.0, 1.0))
 
-    assert [(each.low, each.high, each.calls) for each in found] == [(0.0, 0.1, 1), (0.9, 1.0, 1)]
+    assert [list(each.values())[:3] for each in found] == [[0.0, 0.1, 1], [0.9, 1.0, 1]]
 
 
 def test_a_reading_is_means_and_the_interval_of_their_difference() -> None:
@@ -75,11 +77,10 @@ def test_a_reading_is_means_and_the_interval_of_their_difference() -> None:
 
     gains = losses(mean) - losses(predicted)
     half = 1.96 * gains.std(ddof=1) / np.sqrt(200)
-    assert found.calls == 200
-    assert found.log_loss == pytest.approx(losses(predicted).mean())
-    assert found.log_loss_mean == pytest.approx(losses(mean).mean())
-    assert found.gain == pytest.approx(gains.mean())
-    assert (found.gain_low, found.gain_high) == pytest.approx(
+    assert found["log_loss"] == pytest.approx(losses(predicted).mean())
+    assert found["log_loss_mean"] == pytest.approx(losses(mean).mean())
+    assert found["gain"] == pytest.approx(gains.mean())
+    assert (found["gain_low"], found["gain_high"]) == pytest.approx(
         (gains.mean() - half, gains.mean() + half)
     )
 
@@ -87,8 +88,8 @@ def test_a_reading_is_means_and_the_interval_of_their_difference() -> None:
 def test_one_call_has_no_interval() -> None:
     found = reading([(0.7, 0.5, 1.0)])
 
-    assert (found.gain_low, found.gain_high) == (None, None)
-    assert found.reading_pays is ReadingPays.TOO_EARLY
+    assert (found["gain_low"], found["gain_high"]) == (None, None)
+    assert found["reading_pays"] is ReadingPays.TOO_EARLY
 
 
 SURE = [(0.8, 0.5, 1.0), (0.2, 0.5, 0.0)]
@@ -109,13 +110,13 @@ SURE = [(0.8, 0.5, 1.0), (0.2, 0.5, 0.0)]
 def test_reading_pays_where_it_surely_gains(
     calls: list[tuple[float, float, float]], pays: ReadingPays
 ) -> None:
-    assert reading(calls).reading_pays is pays
+    assert reading(calls)["reading_pays"] is pays
 
 
 # Judged calls against the running means.
 
 
-def calibration(calls: Iterable[JudgedCall]) -> list[ZooCalibration]:
+def calibration(calls: Iterable[JudgedCall]) -> list[Plain]:
     prequential = Prequential()
     for call in calls:
         prequential.add(call)
@@ -170,7 +171,7 @@ def test_the_means_are_those_that_the_router_falls_back_to(delay: int) -> None:
 
     (found,) = calibration(calls)
 
-    assert found.reading.log_loss_mean == pytest.approx(sum(expected) / 300)
+    assert found["reading"]["log_loss_mean"] == pytest.approx(sum(expected) / 300)
 
 
 def test_verdicts_that_never_came_in_time_teach_nothing() -> None:
@@ -179,29 +180,29 @@ def test_verdicts_that_never_came_in_time_teach_nothing() -> None:
     (found,) = calibration(calls)
 
     first = [log_loss(0.7, call.satisfaction) for call in calls]
-    assert found.reading.log_loss_mean == pytest.approx(sum(first) / 50)
+    assert found["reading"]["log_loss_mean"] == pytest.approx(sum(first) / 50)
 
 
 def test_what_tells_prompts_apart_pays_and_what_does_not_does_not() -> None:
     (informed,) = calibration(traffic(500))
     (blind,) = calibration(traffic(500, is_informed=False))
 
-    assert informed.reading.reading_pays is ReadingPays.YES
-    assert informed.reading.gain > 0.2
-    assert blind.reading.reading_pays is ReadingPays.NO
+    assert informed["reading"]["reading_pays"] is ReadingPays.YES
+    assert informed["reading"]["gain"] > 0.2
+    assert blind["reading"]["reading_pays"] is ReadingPays.NO
 
 
 def test_candidates_add_up_to_the_zoo() -> None:
     (found,) = calibration(traffic(200))
-    parts = found.candidates
+    parts = found["candidates"]
 
-    assert [part.candidate for part in parts] == ["large", "small"]
-    assert sum(part.reading.calls for part in parts) == found.reading.calls == 200
-    assert sum(part.reading.gain * part.reading.calls for part in parts) == pytest.approx(
-        found.reading.gain * 200
-    )
-    for part in parts:
-        assert sum(each.calls for each in part.bins) == part.reading.calls
+    assert [each["candidate"] for each in parts] == ["large", "small"]
+    readings = [each["reading"] for each in parts]
+    assert sum(each["calls"] for each in readings) == found["reading"]["calls"] == 200
+    gains = sum(each["gain"] * each["calls"] for each in readings)
+    assert gains == pytest.approx(found["reading"]["gain"] * 200)
+    for each in parts:
+        assert sum(bin["calls"] for bin in each["bins"]) == each["reading"]["calls"]
 
 
 def test_zoos_know_nothing_of_each_other() -> None:
@@ -219,6 +220,6 @@ def test_what_is_not_scored_only_teaches() -> None:
 
     (found,) = calibration(calls)
 
-    assert found.reading.calls == 1
-    assert found.reading.log_loss_mean < 0.1  # a hundred misses are known: 0.7 would lose 1.2
+    assert found["reading"]["calls"] == 1
+    assert found["reading"]["log_loss_mean"] < 0.1  # a hundred misses are known: 0.7 would lose 1.2
     assert calibration(calls[:99]) == []

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from litellm_messplus.status.figures import Plain
+from litellm_messplus.figures.figure import Plain
 from tests.status.conftest import WINDOW, read
 from tests.support.commands import refusal, shown
 from tests.support.history import History, migrated

@@ -6,10 +6,11 @@ from statistics import fmean
 
 import pytest
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.interval import Standing, wilson
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.runtime.vocabulary import PRECEDENCE
-from litellm_messplus.status.figures import Plain, Source
+from litellm_messplus.status.figures import Source
 from tests.status.conftest import WINDOW, read
 from tests.support.history import History, migrated
 from tests.support.seeded import ALPHA, LARGEST, SMALL, ZOO, Case, add
@@ -89,8 +90,7 @@ def promise(path: Path, *cases: Case, window: int = 500) -> Plain:
     for case in cases:
         add(history, case)
     migrated(path / "a.db", history)
-    levels: list[Plain] = read(path / "a.db", window)["levels"]
-    (found,) = levels
+    found: Plain = read(path / "a.db", window)["levels"][0]
     return found
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.calibration import JudgedCall
-from litellm_messplus.status.figures import Plain
 from litellm_messplus.status.reading import judged_calls
 from litellm_messplus.store.database import create_engine
 from tests.status.conftest import read

@@ -12,13 +12,14 @@ from litellm_messplus.core import snapshot
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.entries import Example, Settled
 from litellm_messplus.core.verdict import Given
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.inspecting.explain import explain
 from litellm_messplus.inspecting.logged import logged_in
 from litellm_messplus.inspecting.render import sentences
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.status.alerts import AlertKind, AlertLog, change_alerts
 from litellm_messplus.status.build import status_of
-from litellm_messplus.status.figures import LiveLevel, Plain
+from litellm_messplus.status.figures import LiveLevel
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.model_changes import ModelChange, changes_of

@@ -2,7 +2,7 @@
 names the keys behind failures, late decisions and labels of checks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,11 +12,12 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core.decision import Reason
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.records import LabelRecord, Record
 from litellm_messplus.runtime.vocabulary import CallStatus, LabelKind
 from litellm_messplus.status import newest
 from litellm_messplus.status.build import read_status
-from litellm_messplus.status.newest import KeyIncidents, heaviest
+from litellm_messplus.status.newest import CAUSED, heaviest
 from litellm_messplus.store import log
 from tests.support.builders import LARGE, SMALL, exploration_call, label, request, served_call
 
@@ -110,6 +111,16 @@ def records_of(
     return [request(name, key_hash=key, reason=reason), served_call(name, status=status), *labels]
 
 
+def caused(key: str, requests: int, **counts: int) -> Plain:
+    return {
+        "zoo": "zoo",
+        "key_hash": key,
+        "requests": requests,
+        **dict.fromkeys(CAUSED, 0),
+        **counts,
+    }
+
+
 def checked(name: str, value: float) -> LabelRecord:
     return replace(
         label(name, value),
@@ -135,21 +146,9 @@ async def test_what_each_key_caused_is_counted_zeros_are_out(database: AsyncEngi
     )
     found = (await read_status(database, with_calibration=False))["incidents"]
     assert sorted(found, key=lambda each: each["key_hash"] or "") == [
-        asdict(
-            KeyIncidents(
-                "zoo", "key-a", 3, failed=1, late=1, checks=2, unsatisfied_checks=1, held=0
-            )
-        ),
-        asdict(
-            KeyIncidents(
-                "zoo", "key-b", 1, failed=0, late=0, checks=0, unsatisfied_checks=0, held=1
-            )
-        ),
-        asdict(
-            KeyIncidents(
-                "zoo", "key-d", 1, failed=0, late=1, checks=0, unsatisfied_checks=0, held=0
-            )
-        ),
+        caused("key-a", 3, failed=1, late=1, checks=2, unsatisfied_checks=1),
+        caused("key-b", 1, held=1),
+        caused("key-d", 1, late=1),
     ]
 
 
@@ -166,22 +165,25 @@ async def test_only_the_newest_requests_are_read(
 
 counts = st.integers(0, 50)
 keys = st.lists(st.tuples(*(counts for _ in range(5))), max_size=30).map(
-    lambda rows: [KeyIncidents("zoo", f"key-{n}", 100, *row) for n, row in enumerate(rows)]
+    lambda rows: [
+        caused(f"key-{n}", 100, **dict(zip(CAUSED, row, strict=True))) for n, row in enumerate(rows)
+    ]
 )
 
 
 @given(keys)
-def test_ten_keys_are_named_with_whoever_has_most(given: list[KeyIncidents]) -> None:
+def test_ten_keys_are_named_with_whoever_has_most(given: list[Plain]) -> None:
     found = heaviest(given)
 
-    assert len(found) == min(10, sum(any(each.counts) for each in given))
-    for kind in zip(*(each.counts for each in given), strict=True):
+    counts = [[each[name] for name in CAUSED] for each in given]
+    assert len(found) == min(10, sum(map(any, counts)))
+    for kind in zip(*counts, strict=True):
         if 2 * max(kind) > sum(kind):
             assert given[kind.index(max(kind))] in found
 
 
 def test_a_kind_of_which_all_have_much_hides_none_of_which_one_has_most() -> None:
-    busy = [KeyIncidents("zoo", f"busy-{n}", 900, 0, 0, 900, 0, 0) for n in range(12)]
-    failing = KeyIncidents("zoo", "failing", 9, 9, 0, 0, 0, 0)
+    busy = [caused(f"busy-{n}", 900, checks=900) for n in range(12)]
+    failing = caused("failing", 9, failed=9)
 
     assert heaviest([*busy, failing])[0] == failing

@@ -2,19 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from litellm_messplus.status.calibration import (
-    Bin,
-    CandidateCalibration,
-    PromptGain,
-    ZooCalibration,
-)
-from litellm_messplus.status.figures import Plain, value_at
+from litellm_messplus.figures.figure import Plain, value_at
 from tests.status.conftest import WINDOW
 from tests.support.markdown import ROOT, Document
 
@@ -114,11 +107,3 @@ def test_predictions_against_verdicts(connection: sqlite3.Connection, status: Pl
     assert [tuple(row.values()) for row in rows] == [
         (*row[:2], *map(pytest.approx, row[2:])) for row in expected
     ]
-
-
-def test_every_figure_of_the_calibration_is_described() -> None:
-    described = " ".join(row.cells["Figure"] for row in PAGE.under("Calibration"))
-    kinds: tuple[Any, ...] = (ZooCalibration, CandidateCalibration, Bin, PromptGain)
-    names = {field.name for kind in kinds for field in fields(kind)}
-
-    assert [name for name in sorted(names) if f"`{name}`" not in described] == []

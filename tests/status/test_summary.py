@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.figures import LiveLevel, Plain
+from litellm_messplus.status.figures import LiveLevel
 from litellm_messplus.status.reading import Recent
 from litellm_messplus.status.render import render, summary
 from tests.status.test_alerts import STOPPED

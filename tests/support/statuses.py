@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.tally import Tally
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.status.build import Rows, Span, build_status
-from litellm_messplus.status.figures import LiveLevel, Plain
+from litellm_messplus.status.figures import LiveLevel
 from litellm_messplus.status.labels import Given, Grading
 from litellm_messplus.status.reading import Newest
 from litellm_messplus.store.judging import LabelCosts
