@@ -254,7 +254,7 @@ def judge_status(key: JudgeKey, found: Grading, least: float | None) -> JudgeSta
 def _note(found: Grading, least: float | None) -> str:
     """Say whether the judge counts, and why."""
     if found.weight is None:
-        return "has graded nothing lately" if found.graded else "has graded nothing yet"
+        return "has graded nothing yet"
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa
