@@ -177,7 +177,7 @@ def note(found: Grading, least: float | None) -> str:
     """Say whether the judge counts, and why; ``least`` is the kappa below which it stops counting,
     if that is known."""
     if found.weight is None:
-        return "has graded nothing lately" if found.graded else "has graded nothing yet"
+        return "has graded nothing yet"
     if found.is_left_out:
         return "does not count: judges are left out of the precedence"
     kappa = found.agreement.kappa

@@ -32,7 +32,7 @@ INSIDE = {
         "is_alone",
     },
     PublicCall: {"position", "answer_surface", "cost_largest"},
-    PublicLabel: {"position"},
+    PublicLabel: {"position", "counts"},
     PublicOutcome: {
         "judging_cost",
         *("position", "day", "hour", "zoo", "service_level", "alpha", "arm", "counts", "queue"),

@@ -17,8 +17,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.tally import Tally, tallies
+from litellm_messplus.learning import learner
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.learning.projections import save_rules
 from litellm_messplus.records import Record, RequestRecord
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
 from litellm_messplus.status import reading as queries
 from litellm_messplus.status.labels import all_sources, sources
@@ -188,6 +191,21 @@ async def test_it_settles_in_short_steps(
         kept = await connection.execute(text("SELECT SUM(requests) FROM hours"))
         assert kept.scalar_one() == 18
     await assert_projections_are_the_logs(summed)
+
+
+async def test_the_learner_moves_the_sums_on(
+    database: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart to where it began, then to where the log was a while ago."""
+    monkeypatch.setattr(learner, "SUM_SECONDS", 0.0)
+    await log.append(database, [request("r1"), request("r2")])
+    restarted = Learner(database, {}, Counters(), position=1)
+
+    await restarted.look()
+    assert (await log.ends(database)).summed == 1
+    await log.append(database, [request("r3")])
+    await restarted.look()
+    assert (await log.ends(database)).summed == 2
 
 
 # What is derived in the transaction that appends.

@@ -26,7 +26,9 @@ def test_a_backup_amid_writes_is_restored_whole(stored: Path, config: Path) -> N
     assert len(before["labels"]) > 10
     with closing(sqlite3.connect(stored)) as writer:  # as a proxy has it open
         writer.execute("UPDATE log_head SET start = 0")
-        writer.execute("INSERT INTO log_head VALUES (2, 0, 0, 'not committed')")
+        writer.execute(
+            "INSERT INTO log_head (id, position, conversation_key) VALUES (2, 0, 'never')"
+        )
 
         run(PAGE, BACKUP, stored.parent, {})
 

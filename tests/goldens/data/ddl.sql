@@ -24,11 +24,9 @@ CREATE UNIQUE INDEX ix_requests_level_t ON requests (zoo, service_level, t)
 CREATE INDEX ix_requests_litellm_call_id ON requests (litellm_call_id)
 -- index ix_requests_session
 CREATE INDEX ix_requests_session ON requests (session, position) WHERE session IS NOT NULL
--- index ix_verdicts_request_id
-CREATE INDEX ix_verdicts_request_id ON verdicts (request_id)
 -- index sqlite_autoindex_alembic_version_1
 None
--- index sqlite_autoindex_call_sums_1
+-- index sqlite_autoindex_call_hours_1
 None
 -- index sqlite_autoindex_calls_1
 None
@@ -42,15 +40,13 @@ None
 None
 -- index sqlite_autoindex_deciders_1
 None
--- index sqlite_autoindex_grading_sums_1
-None
 -- index sqlite_autoindex_gradings_1
 None
 -- index sqlite_autoindex_gradings_2
 None
--- index sqlite_autoindex_label_precedence_1
+-- index sqlite_autoindex_hours_1
 None
--- index sqlite_autoindex_label_sums_1
+-- index sqlite_autoindex_label_days_1
 None
 -- index sqlite_autoindex_labels_1
 None
@@ -62,17 +58,11 @@ None
 None
 -- index sqlite_autoindex_page_sign_ins_1
 None
--- index sqlite_autoindex_request_sums_1
-None
 -- index sqlite_autoindex_requests_1
 None
 -- index sqlite_autoindex_requests_2
 None
 -- index sqlite_autoindex_snapshots_1
-None
--- index sqlite_autoindex_verdicts_1
-None
--- index sqlite_autoindex_verdicts_2
 None
 -- index sqlite_autoindex_worker_counters_1
 None
@@ -83,8 +73,8 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )
--- table call_sums
-CREATE TABLE call_sums (
+-- table call_hours
+CREATE TABLE call_hours (
 	day DATE NOT NULL, 
 	zoo VARCHAR(255) NOT NULL, 
 	service_level VARCHAR(255) NOT NULL, 
@@ -94,10 +84,10 @@ CREATE TABLE call_sums (
 	role VARCHAR(16) NOT NULL, 
 	calls INTEGER NOT NULL, 
 	failures INTEGER NOT NULL, 
-	cost FLOAT, 
+	cost FLOAT NOT NULL, 
 	calls_without_cost INTEGER NOT NULL, 
-	prompt_tokens BIGINT, 
-	completion_tokens BIGINT, 
+	prompt_tokens BIGINT NOT NULL, 
+	completion_tokens BIGINT NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, hour, candidate, model, role)
 )
 -- table calls
@@ -154,19 +144,6 @@ CREATE TABLE deciders (
 	seen_at DATETIME NOT NULL, 
 	PRIMARY KEY (worker)
 )
--- table grading_sums
-CREATE TABLE grading_sums (
-	day DATE NOT NULL, 
-	zoo VARCHAR(255) NOT NULL, 
-	judge VARCHAR(255) NOT NULL, 
-	gradings INTEGER NOT NULL, 
-	graded INTEGER NOT NULL, 
-	answers INTEGER NOT NULL, 
-	cost FLOAT, 
-	gradings_without_cost INTEGER NOT NULL, 
-	newest_graded INTEGER, 
-	PRIMARY KEY (day, zoo, judge)
-)
 -- table gradings
 CREATE TABLE gradings (
 	grading_id VARCHAR(64) NOT NULL, 
@@ -186,6 +163,47 @@ CREATE TABLE gradings (
 	PRIMARY KEY (grading_id), 
 	UNIQUE (position)
 )
+-- table hours
+CREATE TABLE hours (
+	day DATE NOT NULL, 
+	zoo VARCHAR(255) NOT NULL, 
+	service_level VARCHAR(255) NOT NULL, 
+	hour INTEGER NOT NULL, 
+	alpha FLOAT NOT NULL, 
+	requests INTEGER NOT NULL, 
+	alphas FLOAT NOT NULL, 
+	succeeded INTEGER NOT NULL, 
+	failed INTEGER NOT NULL, 
+	failed_upstream INTEGER NOT NULL, 
+	failed_no_deployment INTEGER NOT NULL, 
+	failed_deadline INTEGER NOT NULL, 
+	failed_client_gone INTEGER NOT NULL, 
+	failed_refused INTEGER NOT NULL, 
+	failed_unknown INTEGER NOT NULL, 
+	labelled INTEGER NOT NULL, 
+	judged INTEGER NOT NULL, 
+	weight FLOAT NOT NULL, 
+	weight_squared FLOAT NOT NULL, 
+	weighted_satisfaction FLOAT NOT NULL, 
+	weighted_alpha FLOAT NOT NULL, 
+	cost FLOAT NOT NULL, 
+	priced INTEGER NOT NULL, 
+	priced_cost FLOAT NOT NULL, 
+	explorations INTEGER NOT NULL, 
+	exploration_cost FLOAT NOT NULL, 
+	judging_cost FLOAT NOT NULL, 
+	compared INTEGER NOT NULL, 
+	compared_cost FLOAT NOT NULL, 
+	compared_cost_largest FLOAT NOT NULL, 
+	unstated INTEGER NOT NULL, 
+	timed INTEGER NOT NULL, 
+	late INTEGER NOT NULL, 
+	predicting_seconds FLOAT NOT NULL, 
+	deciding_seconds FLOAT NOT NULL, 
+	call_seconds FLOAT NOT NULL, 
+	queue FLOAT NOT NULL, 
+	PRIMARY KEY (day, zoo, service_level, hour, alpha)
+)
 -- table inbox
 CREATE TABLE inbox (
 	id INTEGER NOT NULL, 
@@ -194,15 +212,8 @@ CREATE TABLE inbox (
 	records BLOB NOT NULL, 
 	PRIMARY KEY (id)
 )
--- table label_precedence
-CREATE TABLE label_precedence (
-	zoo VARCHAR(255) NOT NULL, 
-	kind VARCHAR(16) NOT NULL, 
-	rank INTEGER, 
-	PRIMARY KEY (zoo, kind)
-)
--- table label_sums
-CREATE TABLE label_sums (
+-- table label_days
+CREATE TABLE label_days (
 	day DATE NOT NULL, 
 	zoo VARCHAR(255) NOT NULL, 
 	service_level VARCHAR(255) NOT NULL, 
@@ -210,7 +221,6 @@ CREATE TABLE label_sums (
 	source VARCHAR(64) NOT NULL, 
 	labelled INTEGER NOT NULL, 
 	satisfaction FLOAT NOT NULL, 
-	satisfaction_squared FLOAT NOT NULL, 
 	counting INTEGER NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, kind, source)
 )
@@ -227,6 +237,7 @@ CREATE TABLE labels (
 	weight FLOAT NOT NULL, 
 	comment TEXT, 
 	probability FLOAT, 
+	counts BOOLEAN DEFAULT 0 NOT NULL, 
 	PRIMARY KEY (label_id), 
 	UNIQUE (position)
 )
@@ -245,6 +256,8 @@ CREATE TABLE log_head (
 	id INTEGER NOT NULL, 
 	position INTEGER NOT NULL, 
 	start INTEGER DEFAULT '0' NOT NULL, 
+	summed INTEGER DEFAULT '0' NOT NULL, 
+	precedence JSON DEFAULT '{}' NOT NULL, 
 	conversation_key VARCHAR(64) NOT NULL, 
 	PRIMARY KEY (id)
 )
@@ -286,47 +299,6 @@ CREATE TABLE page_sign_ins (
 	kind VARCHAR(16) NOT NULL, 
 	expires_at DATETIME NOT NULL, 
 	PRIMARY KEY (token_hash)
-)
--- table request_sums
-CREATE TABLE request_sums (
-	day DATE NOT NULL, 
-	zoo VARCHAR(255) NOT NULL, 
-	service_level VARCHAR(255) NOT NULL, 
-	hour INTEGER NOT NULL, 
-	alpha FLOAT NOT NULL, 
-	requests INTEGER NOT NULL, 
-	alphas FLOAT NOT NULL, 
-	succeeded INTEGER NOT NULL, 
-	failed INTEGER NOT NULL, 
-	failed_upstream INTEGER NOT NULL, 
-	failed_no_deployment INTEGER NOT NULL, 
-	failed_deadline INTEGER NOT NULL, 
-	failed_client_gone INTEGER NOT NULL, 
-	failed_refused INTEGER NOT NULL, 
-	failed_unknown INTEGER NOT NULL, 
-	labelled INTEGER NOT NULL, 
-	judged INTEGER NOT NULL, 
-	weight FLOAT NOT NULL, 
-	weight_squared FLOAT NOT NULL, 
-	weighted_satisfaction FLOAT NOT NULL, 
-	weighted_alpha FLOAT NOT NULL, 
-	cost FLOAT NOT NULL, 
-	priced INTEGER NOT NULL, 
-	priced_cost FLOAT NOT NULL, 
-	explorations INTEGER NOT NULL, 
-	exploration_cost FLOAT NOT NULL, 
-	judging_cost FLOAT NOT NULL, 
-	compared INTEGER NOT NULL, 
-	compared_cost FLOAT NOT NULL, 
-	compared_cost_largest FLOAT NOT NULL, 
-	unstated INTEGER NOT NULL, 
-	timed INTEGER NOT NULL, 
-	late INTEGER NOT NULL, 
-	predicting_seconds FLOAT NOT NULL, 
-	deciding_seconds FLOAT NOT NULL, 
-	call_seconds FLOAT NOT NULL, 
-	queue FLOAT NOT NULL, 
-	PRIMARY KEY (day, zoo, service_level, hour, alpha)
 )
 -- table requests
 CREATE TABLE requests (
@@ -398,21 +370,6 @@ CREATE TABLE snapshots (
 	state BLOB NOT NULL, 
 	PRIMARY KEY (zoo, position)
 )
--- table verdicts
-CREATE TABLE verdicts (
-	call_id VARCHAR(80) NOT NULL, 
-	label_id VARCHAR(64) NOT NULL, 
-	request_id VARCHAR(64) NOT NULL, 
-	position INTEGER NOT NULL, 
-	created_at DATETIME NOT NULL, 
-	kind VARCHAR(16) NOT NULL, 
-	source VARCHAR(64) NOT NULL, 
-	value FLOAT NOT NULL, 
-	weight FLOAT NOT NULL, 
-	probability FLOAT, 
-	PRIMARY KEY (call_id), 
-	UNIQUE (position)
-)
 -- table worker_counters
 CREATE TABLE worker_counters (
 	worker VARCHAR(64) NOT NULL, 
@@ -445,11 +402,22 @@ CREATE VIEW calls_per_model AS
             role,
             SUM(calls) AS calls,
             SUM(failures) AS failures,
-            SUM(cost) AS cost,
+            CASE WHEN SUM(calls) > SUM(calls_without_cost) THEN SUM(cost) END AS cost,
             SUM(calls_without_cost) AS calls_without_cost,
-            CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens,
-            CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens
-        FROM call_sums
+            CAST(NULLIF(SUM(prompt_tokens), 0) AS BIGINT) AS prompt_tokens,
+            CAST(NULLIF(SUM(completion_tokens), 0) AS BIGINT) AS completion_tokens
+        FROM (
+            SELECT zoo, candidate, model, role,
+                calls, failures, cost, calls_without_cost, prompt_tokens, completion_tokens
+            FROM call_hours WHERE role <> 'judging'
+            UNION ALL
+            SELECT outcomes.zoo, COALESCE(calls.candidate, ''), COALESCE(calls.model, ''),
+                calls.role, 1, CASE WHEN calls.status <> 'success' THEN 1 ELSE 0 END, COALESCE(calls.cost, 0),
+                CASE WHEN calls.cost IS NULL THEN 1 ELSE 0 END, COALESCE(calls.prompt_tokens, 0),
+                COALESCE(calls.completion_tokens, 0)
+            FROM calls JOIN outcomes ON outcomes.request_id = calls.request_id
+            WHERE outcomes.position > (SELECT summed FROM log_head) AND calls.position > (SELECT summed FROM log_head)
+        ) AS every_call
         GROUP BY zoo, NULLIF(candidate, ''), NULLIF(model, ''), role
 -- view conversations
 CREATE VIEW conversations AS 
@@ -516,8 +484,37 @@ CREATE VIEW daily_service_levels AS
             SUM(judged) AS judged,
             SUM(weighted_satisfaction) / NULLIF(SUM(weight), 0) AS satisfaction,
             SUM(cost) AS cost,
-            SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request
-        FROM request_sums
+            SUM(priced_cost) / NULLIF(SUM(priced), 0) AS cost_per_request,
+            SUM(weight) AS weight,
+            SUM(weight_squared) AS weight_squared,
+            SUM(weighted_alpha) / NULLIF(SUM(weight), 0) AS promised,
+            SUM(compared) AS compared,
+            SUM(paid) AS paid,
+            SUM(paid_at_largest) AS paid_at_largest
+        FROM (
+            SELECT day, zoo, service_level, alpha, requests, succeeded, failed, failed_upstream,
+                failed_no_deployment, failed_deadline, failed_client_gone, failed_refused,
+                failed_unknown, judged, weight, weight_squared, weighted_satisfaction,
+                weighted_alpha, cost, priced, priced_cost, compared,
+                compared_cost + exploration_cost + judging_cost AS paid,
+                compared_cost_largest AS paid_at_largest
+            FROM hours
+            UNION ALL
+            SELECT day, zoo, service_level, alpha, 1, CASE WHEN status = 'success' THEN 1 ELSE 0 END,
+                CASE WHEN status = 'failure' THEN 1 ELSE 0 END, CASE WHEN failure = 'upstream' THEN 1 ELSE 0 END,
+                CASE WHEN failure = 'no_deployment' THEN 1 ELSE 0 END, CASE WHEN failure = 'deadline' THEN 1 ELSE 0 END,
+                CASE WHEN failure = 'client_gone' THEN 1 ELSE 0 END, CASE WHEN failure = 'refused' THEN 1 ELSE 0 END,
+                CASE WHEN failure = 'unknown' THEN 1 ELSE 0 END, CASE WHEN satisfaction IS NOT NULL THEN 1 ELSE 0 END,
+                COALESCE(satisfaction_weight, 0), COALESCE(satisfaction_weight, 0)
+                * COALESCE(satisfaction_weight, 0), COALESCE(satisfaction_weight * satisfaction, 0),
+                COALESCE(satisfaction_weight * alpha, 0), COALESCE(cost, 0),
+                CASE WHEN served_cost IS NOT NULL THEN 1 ELSE 0 END,
+                CASE WHEN served_cost IS NOT NULL THEN cost ELSE 0 END,
+                CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN 1 ELSE 0 END, CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN served_cost ELSE 0 END
+                + exploration_cost + judging_cost,
+                CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN cost_largest ELSE 0 END
+            FROM outcomes WHERE position > (SELECT summed FROM log_head)
+        ) AS every_hour
         GROUP BY day, zoo, service_level
 -- view forecasts
 CREATE VIEW forecasts AS 
@@ -626,11 +623,11 @@ CREATE VIEW savings AS
             zoo,
             service_level,
             SUM(compared) AS requests,
-            SUM(compared_cost + exploration_cost + judging_cost) AS cost,
-            SUM(compared_cost_largest) AS cost_largest,
-            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END AS saved,
-            CASE WHEN service_level NOT LIKE '%:before' THEN SUM(compared_cost_largest - compared_cost - exploration_cost - judging_cost) END / NULLIF(SUM(compared_cost_largest), 0) AS saved_share
-        FROM request_sums
+            SUM(paid) AS cost,
+            SUM(paid_at_largest) AS cost_largest,
+            SUM(paid_at_largest - paid) AS saved,
+            SUM(paid_at_largest - paid) / NULLIF(SUM(paid_at_largest), 0) AS saved_share
+        FROM daily_service_levels
         WHERE service_level NOT LIKE '%:before'
         GROUP BY zoo, service_level
         HAVING SUM(compared) > 0
