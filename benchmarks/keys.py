@@ -39,10 +39,9 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.core.encoder import Features
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.entries import Example
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Question
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.key_pull import LabelContent, LevelActivity, may_count
 from litellm_messplus.settings.labels import LabelsSettings

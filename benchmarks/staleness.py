@@ -33,10 +33,9 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Labelled
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.core.published import Publication, View, view_of
-from litellm_messplus.core.question import Choice, Labelled
 from litellm_messplus.replay.files import read_file
 from litellm_messplus.replay.recording import Matrix, Recording
 from litellm_messplus.replay.run import Run, build_engine, drawn_labels

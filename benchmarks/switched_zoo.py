@@ -11,9 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.arms import shadow_level
 from litellm_messplus.core.encoder import Features
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Choice, Question
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import (
     Asker,

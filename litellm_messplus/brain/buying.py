@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.brain.messages import Asked
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.decision import Decision, Situation
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.surface import Surface
 from litellm_messplus.costs.usage import RecentMean
 from litellm_messplus.labels.buying import (

@@ -12,10 +12,9 @@ from litellm_messplus.brain.holds import Holds, Standing
 from litellm_messplus.brain.messages import Admission, Asked, Pin
 from litellm_messplus.core.decision import Reason, Situation
 from litellm_messplus.core.encoder import Features
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.held import Gated, baseline
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Choice, Question
 from litellm_messplus.core.surface import VERSION, read_surface
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.records import RequestRecord

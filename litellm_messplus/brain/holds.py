@@ -13,7 +13,7 @@ from litellm_messplus.brain.pinboard import Pinboard, Pinned
 from litellm_messplus.core.caches import Ahead, Habits, Turn, now
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.digests import Digest
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.hold import (
     Hold,
     LinePlace,
@@ -32,7 +32,6 @@ from litellm_messplus.core.line import (
     warm_after,
 )
 from litellm_messplus.core.lines import Lines
-from litellm_messplus.core.question import Choice, Question
 from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Question, Reading
 from litellm_messplus.core.hold import Signs
 from litellm_messplus.core.line import Place
-from litellm_messplus.core.question import Choice, Question, Reading
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import Asker, Names, RequestRecord

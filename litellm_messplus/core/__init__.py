@@ -11,7 +11,7 @@ same state always decides alike. It may import `rows`, `costs`, `settings` and t
 - *Decision.* `decision` has the forms: `Situation` in, `Decision` out. `adaptive` is the policy of
   the means and of the `plan`, with its `price`, and `trying` what is called to learn; `paper` is
   Algorithm 1. `held` is for requests that have no choice, `second_answer` for what an answer that
-  was read is worth. `engine` is the decision of one zoo, from a `question` to a choice, by the
+  was read is worth. `engine` is the decision of one zoo, from a question to a choice, by the
   `expectations` of each candidate; the proxy and the replay both drive it.
 - *Conversations.* `lines` knows which prompts belong together, by the `digests` of their
   beginnings; `hold` is the rule on who stays, `caches` what staying is worth.

@@ -3,11 +3,15 @@
 The proxy and the replay both drive this class, so that a replay shows what production does.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.caches import Ahead
 from litellm_messplus.core.decision import Decision, Situation, aim, raised
 from litellm_messplus.core.encoder import EncoderFacts
 from litellm_messplus.core.entries import (
@@ -20,14 +24,9 @@ from litellm_messplus.core.expectations import Expectations
 from litellm_messplus.core.held import alone, held, upwards, without_trials
 from litellm_messplus.core.policy import build_policy
 from litellm_messplus.core.predictor import Seen
+from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.core.prompt_heads import LengthHeads
 from litellm_messplus.core.published import View, load_view
-from litellm_messplus.core.question import (
-    Choice,
-    Labelled,
-    Question,
-    Reading,
-)
 from litellm_messplus.core.second_answer import CHECKED_SHARE, second
 from litellm_messplus.core.verdict import Rule
 from litellm_messplus.core.zoo_state import ExpectedUse, ZooState
@@ -37,6 +36,65 @@ from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.settings.promise import SecondAnswer, ServiceLevel
 from litellm_messplus.settings.zoo import Zoo
+
+# A decision from outside: the question, the choice, and the reading of an answer.
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that any of ``candidates`` could serve now.
+
+    Missing parts of ``prompt`` stand at the average of all prompts. ``most_completion_tokens`` is
+    the longest answer that the request allows, and so the longest expected. ``prompt_tokens`` are
+    by candidate, if counted; else they are estimated from the characters. It ``is_gated`` if other
+    healthy candidates could not take it. ``ahead`` is what it finds in its candidates' caches, and
+    what will follow it there; unknown for candidates without an entry. It ``is_alone`` if no
+    candidate may be called in addition to the serving one. It ``may_go_on`` if its
+    answer may be replaced by a second one.
+    """
+
+    request_id: str
+    level: ServiceLevel
+    prompt: Prompt
+    prompt_characters: int
+    candidates: tuple[str, ...]
+    most_completion_tokens: float = math.inf
+    prompt_tokens: Mapping[str, float] = field(default_factory=dict)
+    is_gated: bool = False
+    ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    is_alone: bool = False
+    may_go_on: bool = False
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether only one candidate can take it."""
+        return self.is_gated and len(self.candidates) == 1
+
+
+class Reading(NamedTuple):
+    """Predictions of the chosen candidate's satisfaction, from the ``prompt`` and from its
+    ``answer``; the candidate that it ``goes_on_to``, to answer instead, and the satisfaction
+    ``expected`` of that; None if the answer is kept."""
+
+    prompt: float
+    answer: float
+    goes_on_to: str | None = None
+    expected: float | None = None
+
+
+Labelled = Callable[[Situation], bool | None]
+"""Whether all answers to a request will get a label; None if only the log shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A decision and its situation."""
+
+    situation: Situation
+    decision: Decision
+
+
+# The engine.
 
 
 class Engine:

@@ -13,12 +13,11 @@ from litellm_messplus.core.answer import ANSWER_NUMBERS, OWN_SCORE
 from litellm_messplus.core.answer_heads import Turn
 from litellm_messplus.core.decision import label_weight
 from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Question
+from litellm_messplus.core.engine import Labelled as Labelling
 from litellm_messplus.core.entries import Decided, Example, Labelled, Settled
 from litellm_messplus.core.predictor import Before
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Choice, Question
-from litellm_messplus.core.question import Labelled as Labelling
 from litellm_messplus.core.verdict import Given
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS

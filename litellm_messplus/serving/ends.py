@@ -10,8 +10,8 @@ from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.messages import Continued
 from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
+from litellm_messplus.core.engine import Reading
 from litellm_messplus.core.line import Place
-from litellm_messplus.core.question import Reading
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import CallRecord, RequestRecord

@@ -10,8 +10,8 @@ from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.brain.messages import Awaited, Pin
 from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.engine import Reading
 from litellm_messplus.core.line import Place
-from litellm_messplus.core.question import Reading
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.rows import without_words

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from litellm_messplus.brain.messages import Awaited
-from litellm_messplus.core.question import Reading
+from litellm_messplus.core.engine import Reading
 from litellm_messplus.core.second_answer import CHECKED_SHARE
 from litellm_messplus.records import served_call_id
 from litellm_messplus.runtime.counters import Counters

@@ -7,9 +7,8 @@ import pytest
 from litellm_messplus.core.account import PENDING
 from litellm_messplus.core.adaptive_policy import UnseenCalls
 from litellm_messplus.core.decision import label_weight
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.entries import Entry, Labelled
-from litellm_messplus.core.question import Question
 from litellm_messplus.core.trying import LEAST_LABELLED
 from tests.support.builders import (
     LARGE,

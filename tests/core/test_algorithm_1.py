@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litellm_messplus.core.engine import Question
 from litellm_messplus.core.head import LinearHeads
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Question
 from tests.support.builders import (
     LARGE,
     PRICES,

@@ -18,7 +18,7 @@ from litellm_messplus.core.decision import (
     raised,
     surplus,
 )
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Question
 from litellm_messplus.runtime.draws import uniform
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.settings.load import load_settings

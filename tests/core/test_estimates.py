@@ -6,9 +6,8 @@ import pytest
 
 from litellm_messplus.core.decision import Estimate
 from litellm_messplus.core.encoder import Features
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Question
 from litellm_messplus.costs.price import Price
 from litellm_messplus.costs.usage import COMPLETION_TOKENS, SECONDS
 from tests.support.builders import (

@@ -4,10 +4,9 @@ import pytest
 
 from litellm_messplus.core.decision import Situation
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.expectations import OUTLOOKS
 from litellm_messplus.core.plan import FEWEST, Frontier, Outlook
-from litellm_messplus.core.question import Question
 from litellm_messplus.core.recent import EVERY
 from litellm_messplus.core.snapshot import dump, load
 from litellm_messplus.core.surface import read_surface

@@ -7,11 +7,10 @@ from hypothesis import assume, given, settings
 
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.entries import Entry
 from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.core.published import Publication, View, view_of
-from litellm_messplus.core.question import Question
 from litellm_messplus.core.surface import read_surface
 from litellm_messplus.runtime.vocabulary import Change
 from tests.core.test_snapshot import entries

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Question
 from litellm_messplus.core.snapshot import load
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.restore import restore

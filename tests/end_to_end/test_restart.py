@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Question
 from litellm_messplus.core.snapshot import load
 from litellm_messplus.core.surface import read_surface
 from litellm_messplus.restore import restore

@@ -10,7 +10,7 @@ from sqlalchemy.exc import InterfaceError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus import backlog
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Question
 from litellm_messplus.learning import spool as module
 from litellm_messplus.learning.lease import adjacent_path
 from litellm_messplus.learning.outlet import SUFFIX, FileOutlet, outlet_of

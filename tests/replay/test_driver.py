@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from litellm_messplus.core.engine import Question
 from litellm_messplus.core.entries import Decided, Labelled, Settled
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Question
 from litellm_messplus.replay.run import Late, Run, build_engine, drawn_labels, prices
 from litellm_messplus.settings.schema import ZooSettings
 from tests.support.recordings import ENCODER, recording, synthetic

@@ -11,8 +11,7 @@ import litellm
 import pytest
 from litellm.integrations.custom_guardrail import CustomGuardrail
 
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.question import Choice, Question, Reading
+from litellm_messplus.core.engine import Choice, Engine, Question, Reading
 from litellm_messplus.core.second_answer import CHECKED_SHARE
 from litellm_messplus.labels.source import AnsweredCall
 from litellm_messplus.runtime.stand_ins import replace

@@ -23,7 +23,7 @@ for room in ("serving", "store", "upkeep", "replay", "cli", "status"):
         import_module(module.name)
 from tests.support.builders import build_engine, point
 engine = build_engine()
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Question
 zoo = engine.zoo
 asked = Question("r1", zoo.levels["default"], point(1.0, 0.0), 10, tuple(zoo.candidates))
 print(engine.decide(asked).decision.chosen)

@@ -22,8 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import backlog
 from litellm_messplus import journal as module
 from litellm_messplus.core import snapshot
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning import learner
 from litellm_messplus.records import Record, RequestRecord

@@ -6,8 +6,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core import snapshot
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.restore import keep, restore
 from litellm_messplus.runtime.errors import BrokenLogError
 from litellm_messplus.settings.zoo import Zoo

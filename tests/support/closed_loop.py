@@ -7,10 +7,9 @@ from random import Random
 
 from litellm_messplus.core.decision import Decision
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.entries import Entry
 from litellm_messplus.core.prompt import Prompt
-from litellm_messplus.core.question import Choice, Question
 from litellm_messplus.core.surface import read_surface
 from litellm_messplus.costs.price import Price
 from tests.support.builders import (

@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.core.engine import Engine, Question
 from litellm_messplus.core.published import Publication, View, view_of
-from litellm_messplus.core.question import Question
 from litellm_messplus.core.snapshot import fingerprint
 from litellm_messplus.journal import Journal
 from litellm_messplus.learning.loop import LearnerLoop

@@ -7,7 +7,7 @@ from tests.support.proxy import Config
 
 READS = """
 from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.question import Reading
+from litellm_messplus.core.engine import Reading
 from litellm_messplus.core.answer import ANSWER_NUMBERS
 from litellm_messplus.runtime.stand_ins import replace
 

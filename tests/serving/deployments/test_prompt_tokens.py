@@ -6,7 +6,7 @@ import pytest
 import tiktoken
 
 from litellm_messplus.core.encoder import Conversation, Turn
-from litellm_messplus.core.question import Question
+from litellm_messplus.core.engine import Question
 from litellm_messplus.costs.price import Price
 from litellm_messplus.serving.deployments.metering import LONGEST, TOKENS_PER_TURN, PromptTokens
 from tests.support.builders import LARGE, SMALL, build_engine, build_zoo, point
