@@ -33,7 +33,7 @@ LONG := \
 	tests/core/test_newcomers.py::test_one_that_holds_nothing_stays_within_the_bound_and_the_promise_is_kept \
 	tests/examples/test_agent.py::test_the_larger_model_solves_more_and_none_does_without_the_calculator \
 	tests/upkeep/test_prune_command.py \
-	tests/conversations/test_lines.py::test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten \
+	tests/core/test_lines.py::test_a_million_lines_take_bounded_memory_and_the_oldest_are_forgotten \
 	tests/labels/test_key_pull.py::test_one_hostile_key_changes_the_others_cost_by_a_tenth_at_most \
 	tests/core/test_snapshot.py::test_a_snapshot_stays_small
 FIRST := tests/end_to_end/test_serving.py tests/end_to_end/test_feedback.py

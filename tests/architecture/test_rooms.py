@@ -20,6 +20,7 @@ ALLOWED = {
         "core",
         "costs",
         "encoders",
+        "figures",
         "inspecting",
         "journal",
         "labels",
