@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.deciding.decider import Engine
-from litellm_messplus.figures.figure import Plain
+from litellm_messplus.figures.figure import Plain, Series
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.runtime.bounded import Bounded
@@ -24,7 +24,7 @@ from litellm_messplus.serving.shared_counters import Readiness, SharedCounters, 
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures, unrouted_of
 from litellm_messplus.status.build import LAST, read_status
-from litellm_messplus.status.figures import LiveLevel, LiveLevels, Series, gauges, live_gauges
+from litellm_messplus.status.figures import LiveLevel, LiveLevels, gauges, live_gauges
 from litellm_messplus.store import pruning
 from litellm_messplus.store.model_changes import changes_of
 from litellm_messplus.store.reading import ReadingTakesTooLongError

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from litellm_messplus.figures.figure import Series
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.serving import metrics as module
 from litellm_messplus.serving.metrics import (
@@ -19,7 +20,7 @@ from litellm_messplus.serving.metrics import (
     readiness_gauges,
 )
 from litellm_messplus.serving.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
-from litellm_messplus.status.figures import Series, gauges
+from litellm_messplus.status.figures import gauges
 from tests.support.builders import (
     exploration_call,
     label,
