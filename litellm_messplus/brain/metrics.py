@@ -17,6 +17,10 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from prometheus_client.registry import Collector
 
 from litellm_messplus.brain.shared_counters import (
+from litellm_messplus.figures.figure import Series
+from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
+from litellm_messplus.runtime.bounded import Bounded
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
     DISTRIBUTED,
     MEASURED,
     Readiness,
@@ -28,7 +32,6 @@ from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.status.alerts import unrouted_of
 from litellm_messplus.status.figures import MEANINGS as OF_THE_STATUS
-from litellm_messplus.status.figures import Series
 
 REMEMBERED = 4096
 """Number of newest requests whose zoo is kept for the end of their calls: as many as are open."""

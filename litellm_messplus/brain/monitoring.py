@@ -17,6 +17,7 @@ from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.figures.figure import Plain
 from litellm_messplus.journal import Journal
+from litellm_messplus.figures.figure import Plain, Series
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.records import CallRecord, served_call_id
@@ -28,7 +29,7 @@ from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Failure
 from litellm_messplus.settings.serving import RetentionSettings
 from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures, unrouted_of
 from litellm_messplus.status.build import LAST, read_status
-from litellm_messplus.status.figures import LiveLevel, LiveLevels, Series, gauges, live_gauges
+from litellm_messplus.status.figures import LiveLevel, LiveLevels, gauges, live_gauges
 from litellm_messplus.store import pruning
 from litellm_messplus.store.answered import left_open
 from litellm_messplus.store.model_changes import changes_of

@@ -10,7 +10,7 @@ from litellm_messplus.runtime.errors import MessplusError
 from litellm_messplus.switching.modes import Mode, mode_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 
 def zoo(
@@ -44,7 +44,7 @@ def zoo(
         print(json.dumps(found if name is None else found[0]))
         return
     for each in found:
-        print("\n".join(lines(each)))
+        print(shown(each), end="")
 
 
 def _found(
@@ -64,37 +64,10 @@ def _found(
     return [found]
 
 
-def lines(found: "dict[str, Any]") -> "Iterator[str]":
-    """Yield the lines on one zoo."""
-    from litellm_messplus.status.switches import forecasts
+def shown(found: "dict[str, Any]") -> str:
+    """Write the lines on one zoo."""
+    from litellm_messplus.figures.templates import filled
+    from litellm_messplus.status.switches import forecasts, in_words
 
-    yield f"{found['zoo']}: {_mode(found)}"
-    by = f"  {found['by']}" + (f", {found['at']}" if found["at"] else "")
-    yield by + (f": {found['reason']}" if found["reason"] else "")
-    if found["is_returned"]:
-        last = next((each["mode"] for each in found["history"][1:]), "canary")
-        yield f"  returned by itself; resume with: messplus zoo {found['zoo']} --mode {last}"
-    if expected := list(forecasts(found)):
-        yield f"  {'; '.join(expected)}"
-    for each in found["history"][:1]:
-        yield from _held(each, "  forecast at the switch", "  routed since")
-    for each in found["history"][1:]:
-        yield f"  before: {_mode(each)} ({each['by']}, {each['at']}: {each['reason']})"
-        yield from _held(each, "    forecast", "    happened")
-
-
-def _held(change: "dict[str, Any]", forecast: str, happened: str) -> "Iterator[str]":
-    """Yield the forecast of a change, followed by what then happened; nothing if no request was
-    routed after it."""
-    from litellm_messplus.status.switches import forecast_in_words, happened_in_words
-
-    if change["mode"] == Mode.WATCH:
-        return
-    if change["forecast"]:
-        yield f"{forecast}: {forecast_in_words(change['forecast'])}"
-    if change["happened"]:
-        yield f"{happened}: {happened_in_words(change['happened'])}"
-
-
-def _mode(found: "dict[str, Any]") -> str:
-    return mode_in_words(found["mode"], found["share"], found["before"])
+    words = {"forecasts": list(forecasts(found)), "in_words": in_words, "mode": mode_in_words}
+    return filled("cli/zoo.j2", zoo=found, **words)

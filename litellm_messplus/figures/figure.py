@@ -82,3 +82,27 @@ def schema(figures: Iterable[Figure[Any]], **inside: Plain) -> Plain:
         meaning = LINK.sub(r"\1", each.meaning) or meaning
         holder.setdefault("properties", {})[name] = {"description": meaning}
     return found
+
+
+class Series(NamedTuple):
+    """A metric with the values of its labels, for which Prometheus keeps one number."""
+
+    metric: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, metric: str, **labels: str) -> "Series":
+        """Return the series of a metric with these labels."""
+        return cls(metric, tuple(labels.items()))
+
+
+def series(group: Iterable[Figure[Any]], found: Plain, **labels: str) -> dict[Series, float]:
+    """Return the figures of a part; a figure that is a word becomes a label of its gauge."""
+    known: dict[Series, float] = {}
+    for each in group:
+        value = value_at(found, each.path) if each.gauge else None
+        word = {each.gauge: value} if isinstance(value, str) else {}
+        if value is not None:
+            of = Series.of(f"messplus_{each.gauge}", **labels, **word)
+            known[of] = 1.0 if word else float(value)
+    return known

@@ -8,9 +8,9 @@ in this order. Shares are from 0 to 1, costs in the zoo's unit. None is unknown,
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
-from litellm_messplus.figures.figure import Figure, Plain, part, schema, value_at
+from litellm_messplus.figures.figure import Figure, Plain, Series, part, schema, series
 from litellm_messplus.figures.interval import Standing, is_thin, standing
 from litellm_messplus.figures.tally import Tally, share
 from litellm_messplus.runtime.vocabulary import Failure
@@ -25,23 +25,24 @@ from litellm_messplus.store.model_changes import ModelChange
 
 @dataclass(frozen=True, slots=True)
 class LiveLevel:
-    """A service level as its engine sees it now, or as the newest decisions in the log do.
-
-    ``queue`` is in requests; ``price`` in the zoo's unit for one more satisfied request. With
-    ``price`` or ``is_within_reach`` None, they are those of the log. With ``alpha``, the level is
-    shown before its first request. ``least_agreement`` is the kappa below which the zoo's judge
-    stops counting; ``concern`` is what is wrong with the zoo's candidates, and ``changes`` which of
-    them have changed.
-    """
+    """A service level as its engine sees it now, or as the newest decisions in the log do."""
 
     queue: float | None
+    """In requests."""
     price: float | None = None
+    """In the zoo's unit, for one more satisfied request; None is that of the log."""
     is_within_reach: bool | None = None
+    """Whether a candidate can hold alpha; None is as the log says."""
     alpha: float | None = None
+    """With it the level is shown before its first request."""
     cost_unit: str | None = None
+    """`usd` or `joule`; None in the log, which does not know it."""
     least_agreement: float | None = None
+    """The kappa below which the zoo's judge stops counting."""
     concern: str | None = None
+    """What is wrong with the zoo's candidates."""
     changes: tuple[ModelChange, ...] = ()
+    """Which of them have changed."""
 
 
 LiveLevels = Mapping[Key, LiveLevel]
@@ -57,16 +58,20 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A promise ``now``: by the ``source``. ``before`` adds up its newest requests that were served
-    as before; ``per_hour`` counts those now, and ``requests_per_hour`` all."""
+    """A promise, as it is now."""
 
     key: Key
     now: LiveLevel
     source: Source
+    """Where ``now`` is from."""
     largest: str | None
+    """The largest candidate at the newest request."""
     requests_per_hour: float
+    """The traffic of the last minutes, however it was served."""
     before: Tally
+    """The sums of its newest requests that were served as before."""
     per_hour: float
+    """The traffic that is served so."""
 
 
 # fmt: off
@@ -75,6 +80,8 @@ LEVEL: tuple[Figure[Level], ...] = (
     Figure("service_level", of=lambda v: v.key[1]),
     Figure("cost_unit", "`usd` or `joule`; `null` if read from a database.",
            lambda v: v.now.cost_unit),
+
+    # What holds now.
     Figure("source", "Source of the four figures below: the `engine`, or the `newest request`."),
     Figure("alpha", "The share promised now.", lambda v: v.now.alpha, "alpha"),
     Figure("queue", "Requests owed; under `adaptive`, below zero is credit.",
@@ -87,6 +94,8 @@ LEVEL: tuple[Figure[Level], ...] = (
     Figure("largest", "The largest candidate at the newest request, the baseline of `savings`."),
     Figure("requests_per_hour", "Traffic, however it was served: the rate of the last 5 minutes, "
            "in requests an hour."),
+
+    # What was served as before.
     Figure("as_before", "The newest requests that were [served as before](switching.md), which "
            "count towards no promise; `null` without any.",
            lambda v: {} if v.before.requests else None),
@@ -110,14 +119,17 @@ LEVEL: tuple[Figure[Level], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Window(Tally):
-    """The sums of all requests of a promise, or of its newest, and what else their figures need:
-    alpha ``now``, the labels of the ``sources``, and whether the zoo's requests of the last minutes
-    fail, or are served as the router leaves them."""
+    """The sums of all requests of a promise, or of its newest, and what else their figures
+    need."""
 
     now: float = 0.0
+    """The current alpha."""
     sources: tuple[Given, ...] = ()
+    """The labels of each source, the strongest first."""
     is_failing: bool = False
+    """Whether many of the zoo's requests of the last minutes got no answer."""
     is_followed: bool = True
+    """Whether they were served as the router left them; else no savings are shown."""
 
     @property
     def of_judged(self) -> float:
@@ -162,6 +174,7 @@ def _of_all_time(name: str) -> str:
 
 # fmt: off
 WINDOW: tuple[Figure[Window], ...] = (
+    # How many came, how many were answered, and who failed the others.
     Figure("answers.requests", "Requests decided.", gauge="requests"),
     Figure("answers.answered", "Those that got an answer, and their share of those that ended.",
            lambda w: w.succeeded, "answered"),
@@ -169,6 +182,8 @@ WINDOW: tuple[Figure[Window], ...] = (
     Figure("answers.failed", "[Those that ended without one](control.md#failed-requests), and by "
            "cause.", gauge="failed"),
     *(Figure[Window](f"answers.failed_{each}", gauge=f"failed_{each}") for each in Failure),
+
+    # What was measured, of how many, against what was promised.
     Figure("satisfaction.verdict", "One of [four words](#the-verdict).",
            lambda w: Standing.FAILING if w.is_failing else standing(w.interval, w.of_judged),
            "verdict", "promise (95 %)", "string",
@@ -192,12 +207,16 @@ WINDOW: tuple[Figure[Window], ...] = (
     Figure("satisfaction.is_thin", "Whether [evidence is thin](#when-evidence-is-thin), and the "
            "same in words.", gauge="evidence_thin", help="1 where evidence is thin, else 0."),
     Figure("satisfaction.evidence", row="evidence", text="string"),
+
+    # Where the verdicts are from.
     Figure("labels", "[The labels of each source](#labels-source-by-source).", lambda _: {}),
     Figure("labels.labelled", "Requests with any label, whether it counts or not."),
     Figure("labels.labelled_share", "", lambda w: share(w.labelled, w.requests), "labelled_share",
            "with any label", "percent"),
     Figure("labels.sources", "The sources, the strongest kind first.",
            lambda w: [part(SOURCE, each) for each in w.sources]),
+
+    # What it cost.
     Figure("cost.total", "What all requests cost, explorations included, as far as known.",
            lambda w: w.cost if w.priced or w.cost > 0.0 else None, "cost"),
     Figure("cost.per_request", "The mean over requests whose served call has a known cost.",
@@ -206,6 +225,8 @@ WINDOW: tuple[Figure[Window], ...] = (
            " ({{ cost.calls_without_cost }} calls of unknown cost){% endif %}"),
     Figure("cost.calls_without_cost", "Successful calls of unknown cost, in no cost above.",
            lambda w: w.unstated),
+
+    # What was tried, and what that cost.
     Figure("exploration.requests", "Requests on which anything but the best was tried.",
            lambda w: w.explorations),
     Figure("exploration.share", "", lambda w: share(w.explorations, w.requests),
@@ -215,6 +236,8 @@ WINDOW: tuple[Figure[Window], ...] = (
            lambda w: float(w.exploration_cost)),
     Figure("exploration.cost_share", "", lambda w: share(w.exploration_cost, w.cost),
            "exploration_cost_share"),
+
+    # What it saved against always calling the largest.
     Figure("savings", "How much less answered requests cost than the largest alone, by its own "
            "cost, else its price of the tokens that were used; calls that no user saw and judging "
            "are subtracted.", lambda w: {} if w.compared and w.is_followed else None),
@@ -226,6 +249,8 @@ WINDOW: tuple[Figure[Window], ...] = (
     Figure("savings.saved", "What was saved, and its share of what the largest would have cost."),
     Figure("savings.saved_share", "", None, "saved_share_largest",
            "saved against {{ level.largest or 'the largest model' }}", "percent"),
+
+    # What routing adds to the time of a request.
     Figure("overhead", "[Time before the call](#the-overhead), next to that of the call.",
            lambda w: {} if w.timed else None),
     Figure("overhead.requests", "Requests included, and those whose features came too late.",
@@ -265,6 +290,8 @@ SOURCE: tuple[Figure[Given], ...] = (
 JUDGE: tuple[Figure[Grading], ...] = (
     Figure("zoo", "The zoo, and the model group that graded its answers."),
     Figure("judge"),
+
+    # What it did, and what that cost.
     Figure("gradings", "Gradings requested of it, and those with a valid reply.", None,
            "judge_gradings", "gradings", "{{ gradings }}, {{ graded }} of them graded"),
     Figure("graded", gauge="judge_graded"),
@@ -274,6 +301,8 @@ JUDGE: tuple[Figure[Grading], ...] = (
            "{% if gradings_without_cost %} ({{ gradings_without_cost }} of unknown cost)"
            "{% endif %}", "`cost`, in dollars."),
     Figure("gradings_without_cost", "", lambda g: g.without_cost),
+
+    # How far it can be trusted.
     Figure("note", "Whether its labels count, in words.", row="labels", text="string"),
     Figure("kappa", "Cohen's kappa and its interval of 95 %: 1 is perfect agreement, 0 what chance "
            "gives.", lambda g: g.agreement.kappa, "judge_kappa", "agreement with users (kappa)",
@@ -361,32 +390,20 @@ MEANINGS = {
 """The description of each gauge."""
 
 
-class Series(NamedTuple):
-    """A metric with the values of its labels, for which Prometheus keeps one number."""
-
-    metric: str
-    labels: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, metric: str, **labels: str) -> "Series":
-        """Return the series of a metric with these labels."""
-        return cls(metric, tuple(labels.items()))
-
-
 def gauges(status: Plain) -> dict[Series, float]:
     """Return every known figure of a status; an unknown one has no gauge, rather than zero."""
     found = {Series("messplus_alerts"): float(len(status["alerts"]))}
     for level in status["levels"]:
         labels = {"zoo": level["zoo"], "service_level": level["service_level"]}
-        found |= _series(LEVEL, level, **labels)
+        found |= series(LEVEL, level, **labels)
         for span, window in (("all", level["overall"]), ("last", level["last"])):
-            found |= _series(WINDOW, window, **labels, window=span)
+            found |= series(WINDOW, window, **labels, window=span)
             for source in window["labels"]["sources"]:
-                found |= _series(SOURCE, source, **labels, window=span, source=source["source"])
+                found |= series(SOURCE, source, **labels, window=span, source=source["source"])
     for judge in status["judges"]:
-        found |= _series(JUDGE, judge, zoo=judge["zoo"], judge=judge["judge"])
+        found |= series(JUDGE, judge, zoo=judge["zoo"], judge=judge["judge"])
     for costs in status["label_costs"]:
-        found |= _series(LABEL_COSTS, costs, zoo=costs["zoo"])
+        found |= series(LABEL_COSTS, costs, zoo=costs["zoo"])
     for alert in status["alerts"]:
         whose = {name: alert[name] or "" for name in ("zoo", "service_level")}
         found[Series.of("messplus_alert", kind=alert["kind"], **whose)] = 1.0
@@ -398,17 +415,5 @@ def live_gauges(live: LiveLevels) -> dict[Series, float]:
     found: dict[Series, float] = {}
     for (zoo, service_level), now in live.items():
         level = Level((zoo, service_level), now, Source.ENGINE, None, 0.0, Tally(), 0.0)
-        found |= _series(LEVEL, part(LEVEL, level), zoo=zoo, service_level=service_level)
+        found |= series(LEVEL, part(LEVEL, level), zoo=zoo, service_level=service_level)
     return found
-
-
-def _series(group: Iterable[Figure[Any]], found: Plain, **labels: str) -> dict[Series, float]:
-    """Return the figures of a part; a figure that is a word becomes a label of its gauge."""
-    series: dict[Series, float] = {}
-    for each in group:
-        value = value_at(found, each.path) if each.gauge else None
-        word = {each.gauge: value} if isinstance(value, str) else {}
-        if value is not None:
-            of = Series.of(f"messplus_{each.gauge}", **labels, **word)
-            series[of] = 1.0 if word else float(value)
-    return series

@@ -19,7 +19,6 @@ from litellm_messplus.core.answer_heads import Spread
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.plan import EVIDENCE, Frontier, Matrix, Outlook, ReadingGains, rising
 from litellm_messplus.core.second_answer import gains, shares
-from litellm_messplus.figures.words import figure, percent
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.store.model_changes import newest_predictors
 from litellm_messplus.store.tables import calls, requests
@@ -43,17 +42,6 @@ class SecondAnswers:
     cost: float
     without: float
     seconds: float | None
-
-
-def reading_in_words(found: Mapping[str, Any]) -> str:
-    """Write the fields of a forecast as one line."""
-    saved = 1.0 - found["cost"] / found["without"] if found["without"] > 0.0 else 0.0
-    seconds = found["seconds"]
-    slower = "a time not known yet" if seconds is None else figure(seconds, "s")
-    return (
-        f"with second_answer: auto, {percent(found['replaced'])} of answers would be replaced, to "
-        f"save {percent(saved)} of the cost, and add {slower} on average"
-    )
 
 
 @dataclass(frozen=True, slots=True)

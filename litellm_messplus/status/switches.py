@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.figure import Plain
-from litellm_messplus.figures.words import around, figure, percent, percent_around
+from litellm_messplus.figures.templates import lines
 from litellm_messplus.runtime.vocabulary import is_before, promise_of
-from litellm_messplus.status.second_answers import read_second_answers, reading_in_words
+from litellm_messplus.status.second_answers import read_second_answers
 from litellm_messplus.store import zoo_modes
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.zoo_modes import ModeRow
@@ -78,41 +78,22 @@ def switch_lines(switches: Iterable[Plain]) -> Iterator[str]:
         switched = each["switched"]
         if switched is not None and switched["forecast"] is not None:
             came = switched["happened"]
-            happened = "nothing yet" if came is None else happened_in_words(came)
-            words = f"{forecast_in_words(switched['forecast'])}; happened: {happened}"
+            happened = "nothing yet" if came is None else in_words(HAPPENED, came)
+            words = f"{in_words(FORECAST, switched['forecast'])}; happened: {happened}"
             yield f"{each['zoo']}: {switched['mode']} was forecast: {words}"
 
 
 def forecasts(switch: Plain) -> Iterator[str]:
     """Yield the forecasts of a zoo, in words: of routing, and of reading answers."""
     if switch["forecast"] is not None:
-        yield f"forecast of routing: {forecast_in_words(switch['forecast'])}"
+        yield f"forecast of routing: {in_words(FORECAST, switch['forecast'])}"
     if switch["second_answers"] is not None:
-        yield reading_in_words(switch["second_answers"])
+        yield in_words(SECOND_ANSWERS, switch["second_answers"])
 
 
-def forecast_in_words(found: Plain) -> str:
-    """Write a forecast as one line."""
-    parts = ["satisfaction not known yet (a label_rate buys more labels)", "cost not known yet"]
-    if rate := found["satisfaction"]:
-        parts[0] = f"{percent_around(*_range(rate))} satisfied"
-    if cost := found["cost"]:
-        parts[1] = f"{around(*_range(cost))} a request"
-    if saved := found.get("would_have_saved"):
-        share = percent_around(*_range(saved))
-        parts.append(f"would have saved {share} of always calling the largest, before labels")
-    return f"{', '.join(parts)}, from {found['requests']} requests, {found['called']} judged"
+FORECAST, HAPPENED, SECOND_ANSWERS = "forecast", "happened", "second_answers"
 
 
-def _range(found: Plain) -> tuple[float, float, float]:
-    return found["estimate"], found["low"], found["high"]
-
-
-def happened_in_words(found: Plain) -> str:
-    """Write what was routed as one line."""
-    rate, cost = "not judged", "cost not known"
-    if found["satisfaction"] is not None:
-        rate = f"{percent(found['satisfaction'])} satisfied"
-    if found["cost"] is not None:
-        cost = figure(found["cost"], "a request")
-    return f"{rate}, {cost}, {found['requests']} requests"
+def in_words(what: str, found: Plain) -> str:
+    """Write a forecast, or what happened, as one line."""
+    return lines(f"status/{what}.j2", **found)[0]

@@ -16,6 +16,9 @@ from litellm_messplus.brain.zoos import Change
 from litellm_messplus.cli.zoo import lines
 from litellm_messplus.serving import authentication
 from litellm_messplus.serving.authentication import administrator
+from litellm_messplus.cli import zoo as command
+from litellm_messplus.serving import authentication, zoos
+from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
@@ -50,7 +53,7 @@ async def test_a_mode_is_changed_and_told_with_who_and_why(tmp_path: Path) -> No
     assert (shown["by"], shown["reason"]) == ("key-1", "it looks well")
     assert [each["revision"] for each in shown["history"]] == [1]
     assert shown["candidates"] == ["openai/small", "openai/large"]
-    assert "zoo: canary of 0.25, before openai/large" in "\n".join(lines(shown))
+    assert "zoo: canary of 0.25, before openai/large" in command.shown(shown)
 
 
 async def test_a_name_with_slashes_is_a_name(tmp_path: Path) -> None:
@@ -123,7 +126,7 @@ async def test_the_forecast_and_what_happened_stay_in_the_history(
     assert then["forecast"]["satisfaction"] is None  # nobody has judged
     assert then["happened"]["requests"] == 1
     assert now["happened"] is None
-    said = list(lines(answer.json()))
+    said = command.shown(answer.json()).splitlines()
     place = next(number for number, line in enumerate(said) if line.startswith("  before: on"))
     assert said[place + 1].startswith("    forecast: satisfaction not known yet (a label_rate")
     assert said[place + 2].startswith("    happened: not judged")
@@ -151,14 +154,14 @@ def test_a_forecast_says_what_routing_would_have_saved() -> None:
         "forecast": forecast,
         "second_answers": None,
     }
-    assert list(lines(shown))[-1] == (
+    assert command.shown(shown).splitlines()[-1] == (
         "  forecast of routing: 50.0 % (40.0 to 60.0 %) satisfied, 0.5 (0.4 to 0.6) a request, "
         "would have saved 50.0 % (40.0 to 60.0 %) of always calling the largest, before labels, "
         "from 30 requests, 12 judged"
     )
 
     reading = {"requests": 30, "replaced": 0.1, "cost": 0.4, "without": 0.5, "seconds": 0.25}
-    (*_, last) = lines(shown | {"second_answers": reading})
+    (*_, last) = command.shown(shown | {"second_answers": reading}).splitlines()
     assert last.endswith(
         "12 judged; with second_answer: auto, 10.0 % of answers would be replaced, to save 20.0 % "
         "of the cost, and add 0.25 s on average"

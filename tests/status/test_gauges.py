@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from litellm_messplus.figures.figure import Series
 from litellm_messplus.status.build import build_status
-from litellm_messplus.status.figures import MEANINGS, Series, gauges
+from litellm_messplus.status.figures import MEANINGS, gauges
 from tests.support.statuses import rows, status, totals
 
 LEVEL = {"zoo": "llama", "service_level": "default"}

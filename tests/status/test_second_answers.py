@@ -17,10 +17,9 @@ from litellm_messplus.status.second_answers import (
     Expected,
     SecondAnswers,
     read_second_answers,
-    reading_in_words,
     second_answers,
 )
-from litellm_messplus.status.switches import switch_lines
+from litellm_messplus.status.switches import SECOND_ANSWERS, in_words, switch_lines
 from litellm_messplus.store import log, snapshots, zoo_modes
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm
@@ -83,7 +82,7 @@ def test_an_alpha_that_no_model_holds_is_compared_at_the_best_rate() -> None:
 def test_a_model_whose_durations_are_unknown_leaves_the_latency_unknown() -> None:
     found = second_answers(expected(seconds=(0.5, np.nan)), 0.9, spread(SHOWS.tolist()))
     assert found.seconds is None
-    assert "add a time not known yet" in reading_in_words(asdict(found))
+    assert "add a time not known yet" in in_words(SECOND_ANSWERS, asdict(found))
 
 
 # From the log.
@@ -138,7 +137,7 @@ async def test_a_watched_zoo_says_what_reading_would_save_and_add(database: Asyn
     assert found.cost < found.without
     assert found.seconds == pytest.approx(2.0 * found.replaced)
     (line,) = switch_lines(status["switches"])
-    assert line.endswith(f"; {reading_in_words(asdict(found))}")
+    assert line.endswith(f"; {in_words(SECOND_ANSWERS, asdict(found))}")
 
 
 @pytest.mark.parametrize("changed", [{"is_stream": True}, {"is_alone": True}])
