@@ -37,7 +37,6 @@ def outcomes_of(dialect: str) -> Insert:
     """Build the statement that writes the outcomes of the requests with the given ``ids``: all
     their ``calls``, what judging them cost, and the label that counts on the served one."""
     of, served, verdict = requests.c, _served.c, _verdict.c
-    own = _of_calls()
     judged = select(func.sum(gradings.c.zoo_cost)).where(gradings.c.request_id == of.request_id)
     is_labelled = exists(labels.c.label_id).where(labels.c.call_id == served_call(requests))
     # A request counts on the UTC day on which it was decided.
@@ -48,15 +47,12 @@ def outcomes_of(dialect: str) -> Insert:
         "deciding_seconds": of.decision_seconds - func.coalesce(of.encode_seconds, _ZERO),
         "judging_cost": func.coalesce(judged.scalar_subquery(), _ZERO),
         "served": served.candidate,
-        "status": served.status,
-        "failure": served.failure,
-        "is_cache_hit": served.is_cache_hit,
-        "seconds": served.seconds,
+        **{name: served[name] for name in ("status", "failure", "is_cache_hit", "seconds")},
         "is_labelled": is_labelled,
         "satisfaction": verdict.value,
         "satisfaction_weight": verdict.weight / func.coalesce(verdict.probability, 1.0),
         "satisfaction_kind": verdict.kind,
-        **own,
+        **_of_calls(),
     }
     names = [each.name for each in outcomes.columns]
     query = (
@@ -79,19 +75,15 @@ def _of_calls() -> dict[str, Any]:
     is_own = or_(each.role == CallRole.SERVED, is_replaced, is_unseen)
     is_unpriced = and_(is_replaced, each.cost.is_(None))
     is_unstated = and_(each.status == CallStatus.SUCCESS, each.cost.is_(None))
-
-    def cost_of(which: ColumnElement[bool], add_up: Any = func.sum) -> ColumnElement[float]:
-        found: ColumnElement[float] = add_up(case((which, each.cost)))
-        return found
-
-    of_replaced = served.cost + func.coalesce(cost_of(is_replaced), _ZERO)
+    cost = func.sum(each.cost)
+    serving = served.cost + func.coalesce(cost.filter(is_replaced), _ZERO)
     is_largest = and_(or_(is_replaced, is_unseen), each.candidate == of.largest)
     return {
-        "exploration_cost": func.coalesce(cost_of(is_unseen), _ZERO),
-        "cost": cost_of(is_own),
-        "unstated": func.count(case((is_unstated, 1))),
-        "served_cost": case((func.count(case((is_unpriced, 1))) == 0, of_replaced)),
-        "cost_largest": _of_largest(cost_of(is_largest, func.max)),
+        "exploration_cost": func.coalesce(cost.filter(is_unseen), _ZERO),
+        "cost": cost.filter(is_own),
+        "unstated": func.count().filter(is_unstated),
+        "served_cost": case((func.count().filter(is_unpriced) == 0, serving)),
+        "cost_largest": _of_largest(func.max(each.cost).filter(is_largest)),
     }
 
 

@@ -75,9 +75,9 @@ def _called(
         *(*_PROMISE, outcomes.c.hour),
         *(candidate.label("candidate"), model.label("model"), role.label("role")),
         ONE.label("calls"),
-        case((is_failure, ONE), else_=NONE).label("failures"),
+        _count(is_failure).label("failures"),
         func.coalesce(of.cost, literal_column("0.0")).label("cost"),
-        case((of.cost.is_(None), ONE), else_=NONE).label("calls_without_cost"),
+        _count(of.cost.is_(None)).label("calls_without_cost"),
         func.coalesce(of.prompt_tokens, NONE).label("prompt_tokens"),
         func.coalesce(of.completion_tokens, NONE).label("completion_tokens"),
     ).join_from(table, outcomes, outcomes.c.request_id == of.request_id)
@@ -91,13 +91,17 @@ def _of_labels(since: Any, *which: ColumnElement[bool]) -> Any:
     return (
         select(
             *(*_PROMISE, of.kind, of.source),
-            case((is_newest, ONE), else_=NONE).label("labelled"),
+            _count(is_newest).label("labelled"),
             case((is_newest, of.value), else_=NONE).label("satisfaction"),
-            case((of.counts, ONE), else_=NONE).label("counting"),
+            _count(of.counts).label("counting"),
         )
         .join_from(labels, outcomes, of.call_id == served_call(outcomes))
         .where(*_later(since, of.position), *which)
     )
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return case((condition, ONE), else_=NONE)
 
 
 def _later(since: Any, position: ColumnElement[int]) -> Iterable[ColumnElement[bool]]:
@@ -145,14 +149,14 @@ async def settle(engine: AsyncEngine, upto: int) -> None:
     """Add the requests up to this position of the log to the sums, and move `log_head.summed`
     there. Raises SQLAlchemyError."""
     lock = update(log_head).values(position=log_head.c.position).returning(log_head.c.summed)
-    summed = 0
-    while summed < upto:
+    while True:
         async with engine.begin() as connection:
             after: int = (await connection.execute(lock)).scalar_one()
-            summed = max(after, min(after + AT_ONCE, upto))
-            if summed > after:
-                await _add(connection, {"after": after, "upto": summed, "sign": 1}, "range")
-                await connection.execute(update(log_head).values(summed=summed))
+            if after >= upto:
+                return
+            summed = min(after + AT_ONCE, upto)
+            await _add(connection, {"after": after, "upto": summed, "sign": 1}, "range")
+            await connection.execute(update(log_head).values(summed=summed))
 
 
 async def _add(connection: AsyncConnection, given: Mapping[str, Any], which: str) -> None:

@@ -21,10 +21,6 @@ SQL = Document(ROOT / "docs" / "sql.md")
 QUESTIONS = {block.headings[-1]: block.code for block in SQL.blocks if block.language == "sql"}
 VIEWS = {
     name: f"SELECT * FROM {name}" for name in ("savings", "open_requests", "daily_service_levels")
-} | {
-    "gradings": "SELECT judge, SUM(gradings) AS gradings, SUM(graded) AS graded, "
-    "SUM(gradings_without_cost) AS gradings_without_cost, SUM(cost) AS cost "
-    "FROM grading_sums GROUP BY judge"
 }
 LEVELS = list(ALPHA)
 
@@ -157,13 +153,6 @@ def dearest(recorded: History) -> Table:
     return "cost", [(cost,) for cost in sorted(costs, reverse=True)[:20]]
 
 
-def gradings(recorded: History) -> Table:
-    """Summed over days."""
-    count = len(recorded.gradings)
-    rows = [(made.JUDGE, count, count - 1, 1, made.GRADING_COST * (count - 1))]
-    return "judge gradings graded gradings_without_cost cost", rows
-
-
 def reading(recorded: History) -> Table:
     count, late = len(recorded.requests), len(made.LATE)
     predicting, calling = made.ENCODE_SECONDS * (count - late), made.CALL_SECONDS * count
@@ -189,7 +178,6 @@ ANSWERS: dict[str, Callable[[History], Table]] = {
     "Does the judge agree with the users?": agreement,
     "Which keys cause failures, and labels of checks?": causes,
     "Which requests of yesterday cost most?": dearest,
-    "gradings": gradings,
     "What does reading the prompts cost?": reading,
     "How long did decisions take?": decisions,
 }

@@ -1,6 +1,7 @@
 """Verdicts, outcomes and sums say what the log says, after whatever was written in whatever
 batches; and the total of requests is one number, however it is read."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import timedelta
@@ -19,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.figures.tally import Tally, tallies
 from litellm_messplus.learning import learner
 from litellm_messplus.learning.learner import Learner
-from litellm_messplus.learning.projections import save_rules
+from litellm_messplus.learning.projections import rules_of, save_rules
 from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import PRECEDENCE, LabelKind
@@ -184,7 +185,7 @@ async def test_it_settles_in_short_steps(
     await hours.settle(summed, 18)
     await hours.settle(summed, 5)  # as a learner that was slower than another one
 
-    assert len(held) == 3 + 1
+    assert len(held) == 4 + 1
     async with summed.connect() as connection:
         numbers = await connection.execute(text("SELECT summed FROM log_head"))
         assert numbers.scalar_one() == 18
@@ -257,6 +258,14 @@ async def test_another_rule_another_sums(summed: AsyncEngine, rule: tuple[LabelK
     await save_rules(summed, {"zoo": PRECEDENCE})
     async with summed.connect() as connection:
         assert await sums(connection) == before
+
+
+async def test_workers_that_start_together_write_one_rule(summed: AsyncEngine) -> None:
+    """And leave that of other zoos."""
+    await save_rules(summed, {"zoo": PRECEDENCE, "other": (LabelKind.JUDGE,)})
+    await asyncio.gather(*(save_rules(summed, {"zoo": (LabelKind.CHECK,)}) for _ in range(4)))
+    async with summed.connect() as connection:
+        assert await rules_of(connection) == {"zoo": ["check"], "other": ["judge"]}
 
 
 async def test_the_same_rule_reads_no_requests(summed: AsyncEngine) -> None:
