@@ -257,8 +257,8 @@ class Account:
         """Count in the share that the ``number``-th request got an ``answer`` or none, and that
         those before it got none so far. One that had passed counts as unanswered already."""
         if number <= self.passed:
-            late = self.answered_share + answer / min(max(self.seen, 1), ANSWER_MEMORY)
-            self.answered_share = min(late, 1.0)
+            late = answer / min(self.seen or 1, ANSWER_MEMORY)
+            self.answered_share = min(self.answered_share + late, 1.0)
             return
         waiting = sum(self.passed < each.number < number for each in self.pending.values())
         for found in [0.0] * waiting + [answer]:

@@ -124,7 +124,7 @@ class AdaptivePolicy:
 
     def decided(self, entry: Decided) -> None:
         account = self.accounts.setdefault(entry.service_level, Account())
-        self.predictor.decided(entry.at, entry.is_bought or entry.calls > 1)
+        self.predictor.decided(entry.at, entry.is_bought)
         if is_before(entry.service_level) and account.requests == WARM_UP:
             account.settle()
         account.decided(entry.request_id, entry.expected_shortfall)
@@ -263,5 +263,4 @@ class AdaptivePolicy:
             unseen_labelled=self.unseen.labelled_share,
             evidence=known.heads.evidence,
             overrated=overrated,
-            changed=[known.changes[place].due > 0 for place in places],
         )

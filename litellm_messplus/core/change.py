@@ -21,8 +21,8 @@ about one alarm in 5,000 labels is false. An improvement is less urgent, and tak
 KNOWN = 100.0
 """Least weight of the labels from before a suspicion: less cannot be found out of date."""
 BOUGHT = 20
-"""Requests after a change at which the model is called unseen if it does not serve, and labels are
-bought. They count when they are decided: late labels must not make them many."""
+"""Requests after a change whose labels are bought: few show that a model changed, some more what it
+is now. They count when they are decided: late labels must not make them many."""
 BELIEVED = 20.0
 """Most weight of the labels since a change in the mean that starts again: the alarm selects them,
 so they look more changed than the model is."""
@@ -78,9 +78,9 @@ class Aside:
 
 @dataclass(slots=True)
 class ChangeTest:
-    """The sums of one model, its newest change, if any, and the number of requests still ``due`` at
-    which the model is to be called because of it. Labels from before it are set ``aside``, until
-    the labels after it have settled whether it was one."""
+    """The sums of one model, its newest change, if any, and the number of requests still ``due``
+    whose labels are to be bought because of it. Labels from before it are set ``aside``, until the
+    labels after it have settled whether it was one."""
 
     sums: list[PageSum] = field(default_factory=lambda: [PageSum() for _ in TESTS])
     change: Change | None = None
@@ -137,8 +137,8 @@ class ChangeTest:
         if not SETTLED < self.aside.evidence < TAKEN_BACK:
             self.aside = None
 
-    def called(self) -> None:
-        """Count a request at which it was called, if such are due."""
+    def bought(self) -> None:
+        """Count a request whose labels are bought, if such are due."""
         self.due = max(self.due - 1, 0)
 
     def numbers(self) -> list[float]:

@@ -217,13 +217,12 @@ class Predictor:
         self._refresh()
         self._rebase()
 
-    def decided(self, at: float, teaches: bool) -> None:
-        """Note that a request was decided, ``at`` a time; it ``teaches`` if labels of its answers
-        are bought, or models are called unseen."""
+    def decided(self, at: float, is_bought: bool) -> None:
+        """Note that a request was decided, ``at`` a time, and whether its labels are bought."""
         self.now = at
-        if teaches:
+        if is_bought:
             for test in self.changes:
-                test.called()
+                test.bought()
 
     def add(self, candidate: str) -> None:
         """Add an unknown candidate after the others."""

@@ -17,7 +17,7 @@ from litellm_messplus.core.surface import VERSION
 from litellm_messplus.core.zoo_state import ExpectedUse, ZooState
 from litellm_messplus.settings.zoo import Zoo
 
-FORMAT = 17
+FORMAT = 18
 """Format version: changes when the same log folds into another state, or the bytes change."""
 
 

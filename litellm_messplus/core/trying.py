@@ -21,8 +21,7 @@ class Knowledge:
     number of deviations that may be added. ``is_blank`` before the first label. ``unseen_labelled``
     is the share of recent unseen calls that got a label; ``evidence`` is by how many nats
     predictions from the prompt have beaten the means; ``overrated`` by how much the predictions for
-    the service level's served answers exceeded their labels lately. ``changed`` are those that have
-    just become better or worse.
+    the service level's served answers exceeded their labels lately.
     """
 
     rate: Sequence[float]
@@ -32,7 +31,6 @@ class Knowledge:
     unseen_labelled: float = 1.0
     evidence: float = 0.0
     overrated: float = 0.0
-    changed: Sequence[bool] = ()
 
 
 # Probes: occasionally a cheaper model that may hold alpha is tried instead of the choice.
@@ -155,14 +153,6 @@ def to_shadow(
         * (cost[choice] - cost[model])
         * chance_to_hold(alpha, known.rate[model], known.deviation[model])
     )
-
-
-def to_learn_anew(choice: int, known: Knowledge) -> tuple[int, ...]:
-    """Return the models that have just changed, whatever they cost: few labels show that a model
-    changed, some more show what it is now."""
-    if known.unseen_labelled < LEAST_LABELLED:
-        return ()
-    return tuple([m for m, has_changed in enumerate(known.changed) if has_changed and m != choice])
 
 
 def chance_to_hold(alpha: float, rate: float, deviation: float) -> float:

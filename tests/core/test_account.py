@@ -92,33 +92,28 @@ def test_an_unjudged_request_is_given_up_and_its_label_counts_once(others_are_ju
     assert account.queue == pytest.approx(ALPHA - 1.0)
 
 
-def test_the_less_users_answer_the_less_a_pending_request_counts() -> None:
-    """And however late all labels are, the share of answered requests is what it is."""
-    seldom, late = Account(), Account()
-    for number in range(10 * PENDING):
-        for account in (seldom, late):
-            account.decided(f"r{number}", 0.5)
-        if number % 4 == 0:
-            answer(seldom, f"r{number}", ALPHA)
-        if number >= 2 * PENDING:
-            answer(late, f"r{number - 2 * PENDING}", 1.0)
-    assert seldom.answered_share == pytest.approx(0.25, abs=0.1)
-    owed = seldom.answered_share * 0.5 * len(seldom.pending)
-    assert seldom.queue == pytest.approx(owed, abs=1e-9)
-    assert late.answered_share > 0.95
-
-
 @given(st.lists(st.booleans(), min_size=1, max_size=PENDING), st.randoms())
 def test_the_share_is_known_at_once(are_judged: list[bool], random: Random) -> None:
-    """It is that of the requests up to the newest judged one, in whatever order labels come."""
+    """It is that of the requests up to the newest judged one, in whatever order labels come, and
+    the part of a pending request that counts."""
     account = Account()
     for number in range(len(are_judged)):
-        account.decided(f"r{number}", 0.0)
+        account.decided(f"r{number}", 0.5)
     judged = [number for number, is_judged in enumerate(are_judged) if is_judged]
     for number in random.sample(judged, len(judged)):
-        answer(account, f"r{number}", 1.0)
+        answer(account, f"r{number}", ALPHA)
     share = len(judged) / (judged[-1] + 1) if judged else 1.0
     assert account.answered_share == pytest.approx(share)
+    assert account.queue == pytest.approx(share * 0.5 * len(account.pending))
+
+
+def test_labels_that_all_come_late_count() -> None:
+    account = Account()
+    for number in range(10 * PENDING):
+        account.decided(f"r{number}", 0.5)
+        if number >= 2 * PENDING:
+            answer(account, f"r{number - 2 * PENDING}", 1.0)
+    assert account.answered_share > 0.95
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.booleans())

@@ -246,7 +246,6 @@ BLANK = replace(sure(0.7, 0.7, 0.7), is_blank=True)
 DOUBTED = Knowledge((0.3, 0.6, 0.9), (0.05, 0.06, 0.05), (1.5,) * 3, is_blank=False)
 UNLUCKY = never((SMALL, 1, 0.3), (MEDIUM, 5, 0.6), (LARGE, 50, 0.9), alpha=0.7, queue=1.0)
 TWO = ((SMALL, 1, 0.5), (LARGE, 5, 0.9))
-CHANGED = replace(sure(0.8, 0.3, 0.2), changed=(False, False, True))
 
 
 @pytest.mark.parametrize(
@@ -269,13 +268,6 @@ CHANGED = replace(sure(0.8, 0.3, 0.2), changed=(False, False, True))
         ),
         pytest.param(replace(UNLUCKY, is_labelled=False), DOUBTED, LARGE, (), id="no one will"),
         pytest.param(UNLUCKY, sure(0.3, 0.6, 0.9), LARGE, (), id="it was no bad luck"),
-        pytest.param(never(*ALIKE), CHANGED, SMALL, (LARGE,), id="who changed answers unseen"),
-        pytest.param(
-            never(*ALIKE), replace(CHANGED, unseen_labelled=0.0), SMALL, (), id="for no label"
-        ),
-        pytest.param(
-            never(*ALIKE), replace(CHANGED, changed=(True,)), SMALL, (), id="who changed serves"
-        ),
         pytest.param(
             never((SMALL, 1, 0.3), (MEDIUM, 2, 0.9), (LARGE, 50, 0.95), alpha=0.7, queue=0.5),
             sure(0.3, 0.9, 0.95),

@@ -210,14 +210,14 @@ def test_on_an_alarm_a_models_own_heads_are_as_unsure_as_at_first_and_keep_what_
     assert predictor.rate[0] < 0.5 < predictor.rate[1]
 
 
-def test_so_many_calls_are_due_after_an_alarm_and_then_no_more() -> None:
+def test_labels_are_due_after_an_alarm() -> None:
     predictor = Predictor(["small", "large"], 2)
     taught(predictor, drawn(0.9, 300, 1))
     assert predictor.changes[0].due == 0
     while predictor.changes[0].change is None:
         taught(predictor, [0.0])
     for _ in range(BOUGHT):
-        predictor.decided(0.0, False)  # it teaches nothing
+        predictor.decided(0.0, False)  # none are bought
         assert predictor.changes[0].due > 0
         predictor.decided(0.0, True)
     assert predictor.changes[0].due == 0
