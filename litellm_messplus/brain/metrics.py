@@ -17,16 +17,13 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from prometheus_client.registry import Collector
 
 from litellm_messplus.brain.shared_counters import (
-from litellm_messplus.figures.figure import Series
-from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
-from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
     DISTRIBUTED,
     MEASURED,
     Readiness,
     below,
     counters_of,
 )
+from litellm_messplus.figures.figure import Series
 from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus

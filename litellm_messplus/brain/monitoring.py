@@ -15,9 +15,8 @@ from litellm_messplus.brain.metrics import exposition, readiness_gauges
 from litellm_messplus.brain.shared_counters import Readiness, SharedCounters, counters_of
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.engine import Engine
-from litellm_messplus.figures.figure import Plain
-from litellm_messplus.journal import Journal
 from litellm_messplus.figures.figure import Plain, Series
+from litellm_messplus.journal import Journal
 from litellm_messplus.labels.agreement import LEAST
 from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.records import CallRecord, served_call_id

@@ -11,8 +11,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from litellm_messplus.brain import metrics as module
 from litellm_messplus.brain.metrics import (
-from litellm_messplus.figures.figure import Series
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
     DISTRIBUTIONS,
     MEANINGS,
     Distributions,
@@ -20,8 +18,8 @@ from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
     readiness_gauges,
 )
 from litellm_messplus.brain.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
+from litellm_messplus.figures.figure import Series
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
-from litellm_messplus.status.figures import Series, gauges
 from litellm_messplus.status.figures import gauges
 from tests.support.builders import (
     exploration_call,

@@ -13,12 +13,9 @@ from fastapi import FastAPI
 from litellm_messplus.brain import zoos
 from litellm_messplus.brain.feedback import Caller
 from litellm_messplus.brain.zoos import Change
-from litellm_messplus.cli.zoo import lines
+from litellm_messplus.cli import zoo as command
 from litellm_messplus.serving import authentication
 from litellm_messplus.serving.authentication import administrator
-from litellm_messplus.cli import zoo as command
-from litellm_messplus.serving import authentication, zoos
-from litellm_messplus.serving.authentication import Caller, administrator
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
