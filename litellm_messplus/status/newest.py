@@ -123,7 +123,7 @@ def heaviest(found: Iterable[Plain], most: int = MOST) -> list[Plain]:
         totals.update({(each["zoo"], name): each[name] for name in CAUSED})
 
     def largest(key: Plain) -> float:
-        return max(key[name] / max(totals[key["zoo"], name], 1) for name in CAUSED)
+        return max(float(key[name]) / max(totals[key["zoo"], name], 1) for name in CAUSED)
 
     ranked = sorted(keys, key=lambda key: (-largest(key), key["zoo"], key["key_hash"] or ""))
     return ranked[:most]

@@ -1,13 +1,12 @@
 """The page in a real browser: what hostile words do (nothing), and who can use it."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from litellm_messplus.status.newest import KeyIncidents
+from litellm_messplus.status.newest import INCIDENTS
 from tests.page.seeded import HOSTILE
 from tests.page.serving import KEY, ServedPage
 from tests.support.patience import PATIENT
@@ -264,7 +263,9 @@ def test_what_holds_conversations_is_shown_where_there_are_some(desktop: Opened)
 
 def test_the_keys_that_caused_most_are_shown(desktop: Opened) -> None:
     """The seeded traffic has none: they are put into what the server answers."""
-    own = asdict(KeyIncidents("llama", "0123456789abcdef", 41, 7, 0, 9, 9, 0))
+    names = (each.path for each in INCIDENTS)
+    values = ("llama", "0123456789abcdef", 41, 7, 0, 9, 9, 0)
+    own = dict(zip(names, values, strict=True))
 
     def with_keys(route: Any) -> None:
         found = route.fetch().json()
