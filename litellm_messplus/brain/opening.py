@@ -53,13 +53,13 @@ async def open_database(
             async with asyncio.timeout(CONNECT_SECONDS), database.connect():
                 pass
             await migrate(database)
+            await _mend(database)
             await save_rules(
                 database, {name: zoo.labels.precedence for name, zoo in settings.zoos.items()}
             )
             await adopt(database, modes or LiveModes(settings.zoos))
             for engine in engines.values():
                 engine.resume(engine.empty_state())
-            await _mend(database)
             position: int | None
             if keeper is None:
                 position = await restore(database, engines)
