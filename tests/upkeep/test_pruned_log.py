@@ -1,11 +1,11 @@
 """A start on a pruned log goes on from the newest snapshot, to the bit, whatever comes after."""
 
-from datetime import json
+import json
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
 import pytest
-import timedelta
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
