@@ -6,8 +6,8 @@ module imports only those below it:
 
 brain             one object a process: a request in, an order out, all of it logged
 opening           the database at this code's version, and the engines restored from it
-routes            the routes under `/messplus`, and what a client is told where they fail
 zoos              administrators see and change how far a zoo is switched on
+routes            the routes under `/messplus`, and what a client is told where they fail
 arms              the promise of a request; whether it is routed or served as before, and decided
                   in shadow
 decided           a request is placed in its conversation, decided, and recorded

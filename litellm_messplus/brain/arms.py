@@ -1,5 +1,5 @@
-"""Requests that are served as before the router: how they are drawn, which of them are decided in
-shadow, and the budget of the calls for that."""
+"""The promise and the arm of a request: which requests are routed, and which are served as before
+the router; which of those are decided in shadow, and the budget of the calls for that."""
 
 import time
 from collections.abc import Mapping

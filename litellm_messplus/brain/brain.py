@@ -249,7 +249,6 @@ class Brain:
             record,
             decided.ranking,
             decided.explored,
-            admission,
             place=None if decided.standing is None else decided.standing.place,
             pin=decided.pin,
             judged=self._judged(record, intake),
@@ -293,25 +292,21 @@ class Brain:
         called = self._arms.sampled(decided, record, serves)
         record = in_shadow(record, decided, serves, called)
         self.journal.write(record)
-        judged = self._judged(record, intake)
-        return Order(record, (), called, decided.admission, judged=judged)
+        return Order(record, (), called, judged=self._judged(record, intake))
 
     def called(self, place: Place, zoo: str, deployment: str) -> None:
         """Note which deployment answers, before it is logged: the next request may come first."""
         self.holds.called(place, zoo, deployment)
 
-    def ended(
-        self,
-        record: RequestRecord,
-        call: CallRecord,
-        judged: JudgedRequest | None,
-        answer: Answer | None,
-    ) -> None:
-        """Log an ended call of a request, and show it to the sources of labels if they judge it;
-        ``answer`` is None if it failed."""
+    def ended(self, call: CallRecord) -> None:
+        """Log an ended call."""
         self.journal.write(call)
-        if judged is not None:
-            self.desk.ended(judged_call(judged, record, call, answer))
+
+    def label(
+        self, judged: JudgedRequest, record: RequestRecord, call: CallRecord, answer: Answer | None
+    ) -> None:
+        """Show an ended call to the sources of labels; ``answer`` is None if it failed."""
+        self.desk.ended(judged_call(judged, record, call, answer))
 
     def continued(self, place: Place, zoo: str, call: CallRecord, answer: Continued) -> None:
         """Note what a conversation goes on from."""

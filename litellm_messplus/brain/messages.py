@@ -143,7 +143,6 @@ class Order:
     """The candidates in the order in which to try them."""
     explored: tuple[str, ...] = ()
     """The candidates that are called in addition, unseen."""
-    admission: Admission = OPEN
     place: Place | None = None
     """Its place in a conversation; None if those are not held."""
     pin: Pin | None = None

@@ -77,7 +77,7 @@ class Parts:
             RequestRouter(
                 self.live,
                 brain,
-                RequestReader(brain.holds, settings.store_identities),
+                RequestReader(brain.holds, counters, settings.store_identities),
                 gates,
                 prompt_tokens or PromptTokens(list(engines), []),
                 failing,

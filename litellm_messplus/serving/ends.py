@@ -85,18 +85,18 @@ class CallSink:
         """Have the call logged and learned from, and return its record. ``judged`` is None if no
         source judges."""
         call = call_record(record, end, self.meter, self._looks(record, end))
+        self.brain.ended(call)
         surface, response = SURFACES[record.asker.call_type], end.response
-        is_hidden = call.status is CallStatus.SUCCESS and response is None
-        if judged is not None and is_hidden:
-            self.counters.failure("answers_hidden", "LiteLLM hid an answer: it gets no label")
-            judged = None
-        has_answer = judged is not None and call.status is CallStatus.SUCCESS
-        answer = surface.read_answer(response) if has_answer else None
-        self.brain.ended(record, call, judged, answer)
-        if end.place is not None and call.status is CallStatus.SUCCESS:
+        is_answered = call.status is CallStatus.SUCCESS
+        if end.place is not None and is_answered:
             with self.counters.tolerated("identity_failures", "an answer is not known again"):
                 continued = _continued(surface, call, response)
                 self.brain.continued(end.place, record.zoo, call, continued)
+        if judged is not None and is_answered and response is None:
+            self.counters.failure("answers_hidden", "LiteLLM hid an answer: it gets no label")
+        elif judged is not None:
+            answer = surface.read_answer(response) if is_answered else None
+            self.brain.label(judged, record, call, answer)
         return call
 
     async def read(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from litellm_messplus.brain.holds import Holds
 from litellm_messplus.brain.messages import Asked
 from litellm_messplus.core.hold import Signs
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.deployments.deployment import Deployment, group
 from litellm_messplus.serving.litellm_seam import may_replace_answers
 from litellm_messplus.serving.surfaces.answers import plain_response_id
@@ -25,6 +26,7 @@ class RequestReader:
     """The reader of requests. What only conversations need is read where they are held."""
 
     holds: Holds
+    counters: Counters
     keeps_names: bool
 
     def read(
@@ -39,7 +41,13 @@ class RequestReader:
         Raises RefusedError for a switch that the client wrote wrongly."""
         given, conversation = request.kwargs, request.conversation
         metadata, earlier = request.client_metadata, request.continues
-        is_held = self.holds.holds(zoo)
+        signs, ids = Signs(), tuple[str, ...]()
+        if self.holds.holds(zoo):
+            try:
+                signs = read_signs(request)
+                ids = () if request.plain is not None else ids_in(request.prompt)
+            except Exception:  # a prompt may be nested too deeply
+                self.counters.failure("identity_failures", "a request was read as if it were alone")
         return Asked(
             request_id,
             zoo,
@@ -52,9 +60,9 @@ class RequestReader:
             may_act(request),
             may_wait(request) and may_replace_answers(),
             request.most_completion_tokens,
-            read_signs(request) if is_held else Signs(),
+            signs,
             session_named(metadata, given),
-            ids_in(request.prompt) if is_held and request.plain is None else (),
+            ids,
             None if earlier is None else plain_response_id(earlier),
             {name: given[name] for name in request.surface.parameters if given.get(name)},
             metadata,

@@ -162,7 +162,7 @@ class RequestRouter:
             order.record,
             order.ranking,
             needs=needs,
-            barred=order.admission.barred,
+            barred=admission.barred,
             place=order.place,
             pin=order.pin,
             **handing(request),
@@ -235,7 +235,7 @@ class RequestRouter:
             if order is None:
                 self.counters.add("asides_late")
                 return
-            opened.needs, opened.barred = needs, order.admission.barred
+            opened.needs, opened.barred = needs, admission.barred
             opened.record, opened.unlogged = without_words(order.record), None
             self._follow(opened, order, request)
         except Exception:

@@ -1,6 +1,5 @@
 """The road of a request through the proxy is the one that the docstring of `serving/` shows."""
 
-import ast
 import re
 from pathlib import Path
 from types import FrameType
@@ -8,11 +7,10 @@ from types import FrameType
 import pytest
 
 from benchmarks.house import shown_calls
-from tests.architecture.test_rooms import PACKAGE, imports
+from tests.architecture.test_rooms import ORDERS, PACKAGE, described, imports
 from tests.support.in_process import DEPLOYMENTS, call, log_event, running
 
-DOCSTRING = ast.get_docstring(ast.parse((PACKAGE / "serving" / "__init__.py").read_text())) or ""
-ORDER = re.findall(r"^(\w+)/?  ", DOCSTRING, re.M)
+DOCSTRING, ORDER = described("serving"), ORDERS["serving"]
 NAMES_OF_LITELLM = {"litellm_seam", "litellm_limits"}
 """LiteLLM under names of our own: a request makes no stay there."""
 WALKED = {*ORDER, "brain", "encoders", "journal"} - NAMES_OF_LITELLM
@@ -52,15 +50,14 @@ class Walk:
             self.climbs.add((str(caller), room))
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_each_module_of_the_proxy_imports_only_those_below_it(name: str) -> None:
-    found = {
-        parts[2]
-        for _, module in imports(f"serving/{name}")
-        if (parts := module.split("."))[:2] == ["litellm_messplus", "serving"] and len(parts) > 2
-    }
+@pytest.mark.parametrize(
+    ("room", "name"), [(room, name) for room, order in ORDERS.items() for name in order]
+)
+def test_each_module_imports_only_those_below_it(room: str, name: str) -> None:
+    found, order = (module.split(".") for _, module in imports(f"{room}/{name}")), ORDERS[room]
+    inside = {parts[2] for parts in found if parts[1:2] == [room] and len(parts) > 2}
 
-    assert [each for each in found if ORDER.index(each) < ORDER.index(name)] == []
+    assert [each for each in inside if order.index(each) < order.index(name)] == []
 
 
 async def test_a_request_walks_the_road_and_never_climbs(tmp_path: Path) -> None:

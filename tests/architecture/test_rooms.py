@@ -216,18 +216,21 @@ def test_every_room_is_in_the_picture() -> None:
     assert [room for room in rooms if f"{room}/" not in picture] == []
 
 
-def test_the_road_of_a_request_names_every_module_of_the_proxy() -> None:
-    room = PACKAGE / "serving"
-    road = re.findall(
-        r"^(\w+)/?  ",
-        ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or "",
-        re.M,
-    )
-    modules = {path.stem for path in room.glob("*.py")} - {"__init__"}
-    rooms = {path.name for path in room.iterdir() if (path / "__init__.py").exists()}
+def described(room: str) -> str:
+    return ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())) or ""
 
-    assert len(road) == len(set(road))
-    assert set(road) == modules | rooms
+
+ORDERS = {room: re.findall(r"^(\w+)/?  ", described(room), re.M) for room in ("serving", "brain")}
+
+
+@pytest.mark.parametrize("room", ORDERS)
+def test_a_room_on_the_road_names_every_module(room: str) -> None:
+    within, order = PACKAGE / room, ORDERS[room]
+    modules = {path.stem for path in within.glob("*.py")} - {"__init__"}
+    rooms = {path.name for path in within.iterdir() if (path / "__init__.py").exists()}
+
+    assert len(order) == len(set(order))
+    assert set(order) == modules | rooms
 
 
 def test_what_the_design_says_to_change_is_there() -> None:

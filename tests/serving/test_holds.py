@@ -13,6 +13,7 @@ import pytest
 
 from litellm_messplus.brain import line_log
 from litellm_messplus.brain.line_log import LineLog
+from litellm_messplus.serving import reading
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store.tables import outcomes, requests
 from tests.support import in_process
@@ -345,6 +346,13 @@ async def test_a_failing_identity_counts(tmp_path: Path, monkeypatch: pytest.Mon
         assert await Agent(plugin).ask()
         assert plugin.counters.as_dict() == {"identity_failures": 1}
     assert await logged(tmp_path) == [(None, False, None)]
+
+
+async def test_unreadable_signs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with holding(tmp_path) as plugin:
+        monkeypatch.setattr(reading, "read_signs", lambda request: 1 / 0)
+        assert await Agent(plugin).ask()
+        assert plugin.counters.as_dict() == {"identity_failures": 1}
 
 
 TOOL = {"name": "shot", "description": "Look at the page", "input_schema": {"x": "word " * 4_000}}

@@ -168,8 +168,7 @@ async def test_switched_off_everything_counts_without_a_look(database: AsyncEngi
 
 @pytest.mark.parametrize("limit", CHAT_COMPLETIONS.limits)
 def test_a_client_that_sets_a_length_is_known_to_have_done_so(limit: str) -> None:
-    holds = Holds({}, lambda zoo, deployment: None, Counters())
-    reader = RequestReader(holds, keeps_names=False)
+    reader = RequestReader(Holds({}, lambda *_: None, Counters()), Counters(), keeps_names=False)
     for given, is_limited in (({limit: 1}, True), ({}, False)):
         incoming = IncomingRequest(CHAT_COMPLETIONS, "call", {}, [], given)
         asked = reader.read("request", "zoo", incoming, [])

@@ -156,8 +156,7 @@ def test_a_level_is_read_on_every_surface(counters: Counters) -> None:
     zoo = build_zoo(**LEVELS, callers_may=["batch"])
     for call_type in ("acompletion", "anthropic_messages", "aresponses", "atext_completion"):
         wanted = wanted_level(asking(call_type, **by_header("batch")))
-        level = granted_level(zoo, zoo.levels["default"], wanted, counters)
-        assert level.name == "batch:asked"
+        assert granted_level(zoo, zoo.levels["default"], wanted, counters).name == "batch:asked"
 
 
 def test_the_promise_to_those_who_ask_is_that_of_the_level() -> None:
