@@ -1,6 +1,6 @@
-"""Texts by Jinja templates, with the forms of `figures/words.py` as filters and functions."""
+"""Texts and tables by Jinja templates, with the forms of `figures/words.py` as their filters."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, Undefi
 from markupsafe import Markup
 
 from litellm_messplus.figures import words
+from litellm_messplus.runtime.terminal import Column, Kind, Rows
 
 
 class Absent(StrictUndefined):
@@ -81,3 +82,43 @@ def lines(name: str, **found: Any) -> list[str]:
         each if each.startswith(AS_WRITTEN) else " ".join(each.split()) for each in paragraphs
     )
     return [each for each in written if each]
+
+
+# Tables for a terminal, written by templates.
+#
+# A block of lines is a table: its title, its columns, then a line for each row. A column or cell is
+# set off by `¦`, which may begin a line that goes on. Columns of names stay whole; `>` marks
+# figures, `~` texts, which may be wrapped. A line `---` ends a section. A table without rows is not
+# shown.
+
+KINDS = {">": Kind.FIGURE, "~": Kind.WORDS}
+LONGEST_CELL = 120
+
+
+def tables(name: str, **found: Any) -> Iterator[Rows]:
+    """Fill a template of the package, by its path, and read its tables."""
+    for block in filled(name, **found).split("\n\n"):
+        title, columns, *rows = block.replace("\n¦", " ¦").strip().split("\n")
+        if not rows:
+            continue
+        table = Rows(title, map(_column, _cells(columns)))
+        for row in rows:
+            if row == "---":
+                table.end_section()
+            else:
+                table.add(*map(_cut, _cells(row)))
+        yield table
+
+
+def _cells(line: str) -> list[str]:
+    return [each.strip() for each in line.split("¦")]
+
+
+def _column(text: str) -> Column:
+    mark = text[:1]
+    is_marked = mark in KINDS
+    return Column(text[1:].strip() if is_marked else text, KINDS.get(mark, Kind.WHOLE))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 3]}..."

@@ -9,8 +9,7 @@ from rich.text import Text
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.held import FAILED
 from litellm_messplus.figures.figure import Plain
-from litellm_messplus.figures.tables import tables
-from litellm_messplus.figures.templates import lines
+from litellm_messplus.figures.templates import lines, tables
 from litellm_messplus.inspecting.explain import Explanation, reason_in_words
 from litellm_messplus.inspecting.logged import plain
 from litellm_messplus.switching.modes import LITELLM

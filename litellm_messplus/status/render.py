@@ -9,8 +9,7 @@ from rich.text import Text
 from litellm_messplus.core.hold import KEPT
 from litellm_messplus.figures.figure import Plain, rows
 from litellm_messplus.figures.interval import Standing
-from litellm_messplus.figures.tables import tables
-from litellm_messplus.figures.templates import lines, written
+from litellm_messplus.figures.templates import lines, tables, written
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status import newest
 from litellm_messplus.status.alerts import AlertKind, subject

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import pytest
 
 from litellm_messplus.inspecting.listing import Given, Wanted, list_requests
-from litellm_messplus.page.charts import plain, read_label_costs, read_newest, read_points, span_of
+from litellm_messplus.page.charts import read_label_costs, read_newest, read_points, span_of
 from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import ZOO, fill
 from tests.support import postgres
+from tests.support.summing import rounded
 
 UNTIL = datetime.now(UTC) - timedelta(minutes=1)
 
@@ -44,18 +44,7 @@ async def shown(url: str) -> dict[str, Any]:
     assert session is not None
     found["is open"] = await sign_ins.is_open(session)
     await database.dispose()
-    return {name: rounded(each) for name, each in found.items()}
-
-
-def rounded(found: Any) -> Any:
-    """Sums in another order differ in their last digits."""
-    if isinstance(found, float):
-        return round(found, 9)
-    if isinstance(found, list):
-        return [rounded(plain(each) if is_dataclass(each) else each) for each in found]
-    if isinstance(found, dict):
-        return {name: rounded(each) for name, each in found.items()}
-    return found
+    return {name: rounded(each, 9) for name, each in found.items()}
 
 
 def test_it_says_the_same(server: postgres.Postgres, tmp_path: Path) -> None:

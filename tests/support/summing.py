@@ -164,3 +164,14 @@ def _label(call: CallRecord, place: int, random: Random) -> LabelRecord:
         weight=random.choice((0.0, 0.3, 1.0)),
         probability=random.choice((None, 0.05, 0.5)),
     )
+
+
+def rounded(found: Any, digits: int) -> Any:
+    """Figures without their last digits: sums in another order differ in these."""
+    if isinstance(found, float):
+        return round(found, digits)
+    if isinstance(found, list):
+        return [rounded(each, digits) for each in found]
+    if isinstance(found, dict):
+        return {name: rounded(each, digits) for name, each in found.items()}
+    return found

@@ -1,6 +1,5 @@
 """A start on a pruned log goes on from the newest snapshot, to the bit, whatever comes after."""
 
-import json
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -34,6 +33,7 @@ from tests.support.builders import (
     traffic,
 )
 from tests.support.folding import bits, fold_all, only_zoo
+from tests.support.summing import rounded
 
 REQUESTS = 60
 ALL_OLD = LONG_AGO + REQUESTS * HOUR
@@ -230,11 +230,6 @@ async def test_numbers_go_on_where_no_request_of_a_level_is_left(
     assert numbers == [REQUESTS + 1, REQUESTS + 2]
 
 
-def rounded(found: object) -> object:
-    """Figures without the last digits, which depend on the order in which a sum was added."""
-    return json.loads(json.dumps(found), parse_float=lambda number: round(float(number), 12))
-
-
 async def test_the_status_of_the_whole_time_still_counts_what_is_gone(
     database: AsyncEngine, database_url: str, zoo: Zoo
 ) -> None:
@@ -245,7 +240,7 @@ async def test_the_status_of_the_whole_time_still_counts_what_is_gone(
     after = [level["overall"] for level in (await read_status(database))["levels"]]
 
     assert await count(database, "requests") == REQUESTS - 20
-    assert rounded(after) == rounded(before)
+    assert rounded(after, 12) == rounded(before, 12)
     assert sum(overall["satisfaction"]["requests"] for overall in after) == REQUESTS
 
 
