@@ -5,13 +5,13 @@ for a repeated request does not tell the author of the answer. The answer's id d
 """
 
 import asyncio
-from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.messages import Author
 from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime.bounded import Bounded
-from litellm_messplus.runtime.vocabulary import CallStatus
+from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.store.answered import author
 
 REMEMBERED = 4096
@@ -20,35 +20,17 @@ LOOKUP_SECONDS = 0.5
 """Seconds that a repeated answer waits for a database that does not answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
-    """The author of an answer. ``candidate`` is None outside the zoo; all are None if the author is
-    unknown."""
-
-    candidate: str | None
-    deployment_id: str | None
-    model: str | None
-
-    @property
-    def name(self) -> str | None:
-        """The author as shown in the headers: the candidate, or else LiteLLM's id of the
-        deployment."""
-        return self.candidate or self.deployment_id
-
-
-UNKNOWN = Author(None, None, None)
-
-
 class Authors:
-    """The authors of this process's newest answers, and of all answers in the log."""
+    """The authors of the newest answers, and of all answers in the log."""
 
     def __init__(self, database: AsyncEngine, remembered: int = REMEMBERED) -> None:
         self._database = database
         self._authors: Bounded[tuple[str, str], Author] = Bounded(remembered)
 
     def wrote(self, zoo: str, call: CallRecord) -> None:
-        """Remember a call that a model answered; ignore an answer from the cache."""
-        if call.is_cache_hit or call.status is not CallStatus.SUCCESS or call.response_id is None:
+        """Remember a call that a model answered for a user; ignore an answer from the cache."""
+        is_new = call.role is CallRole.SERVED and call.status is CallStatus.SUCCESS
+        if not is_new or call.is_cache_hit or call.response_id is None:
             return
         key = zoo, call.response_id
         self._authors[key] = Author(call.candidate, call.deployment_id, call.model)

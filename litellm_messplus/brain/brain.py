@@ -14,17 +14,17 @@ from litellm_messplus.brain.arms import (
     service_level,
     shadow_level,
 )
+from litellm_messplus.brain.authors import Authors
 from litellm_messplus.brain.buying import Buyers
 from litellm_messplus.brain.decided import (
-    DecidedRequest,
     Intake,
     Recorder,
     RequestDecider,
     in_shadow,
 )
 from litellm_messplus.brain.feedback import (
+    Caller,
     FeedbackDesk,
-    FindOpened,
     NextTurnFeedback,
     RequestFinder,
 )
@@ -35,30 +35,39 @@ from litellm_messplus.brain.labelling import (
     LabelWriter,
     build_label_desk,
     judged_call,
-    judged_request,
 )
 from litellm_messplus.brain.line_log import LineLog
 from litellm_messplus.brain.live_catalog import LiveCatalog
-from litellm_messplus.brain.messages import Admission, Asked, Awaited, Continued, Order
+from litellm_messplus.brain.messages import (
+    Admission,
+    Asked,
+    Author,
+    Ended,
+    Order,
+    Pin,
+    judged_request,
+)
 from litellm_messplus.brain.metrics import Distributions
 from litellm_messplus.brain.modes import LiveModes, ModeChanges, WayBack
 from litellm_messplus.brain.monitoring import LostRequests, Retention, StatusWatch
+from litellm_messplus.brain.pending import REMEMBERED, Pending, PendingRequests
 from litellm_messplus.brain.routes import Access, build_routes
 from litellm_messplus.brain.shared_counters import SharedCounters, readiness
 from litellm_messplus.brain.zoos import ZooDesk, build_zoo_routes
+from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.line import Place
+from litellm_messplus.core.engine import Engine, Reading
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.asking import JudgeSinks
-from litellm_messplus.labels.source import Answer, JudgedRequest
 from litellm_messplus.learning.keeper import Keeper
 from litellm_messplus.learning.learner import Learner
 from litellm_messplus.learning.outlet import outlet_of
 from litellm_messplus.learning.spool import Spool
-from litellm_messplus.records import CallRecord, RequestRecord, new_id
+from litellm_messplus.records import RequestRecord, new_id
+from litellm_messplus.rows import without_words
+from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.tasks import Closings, Periodic
@@ -75,7 +84,6 @@ class Hands:
     """What the brain asks of the worker's hands."""
 
     candidate_of: CandidateOf
-    opened: FindOpened
     calls_of: CallsOf
     decoded: Callable[[str], str]
     """Decodes the id of an answer that a client received to the one in the log."""
@@ -145,11 +153,14 @@ class Brain:
             settings, self._features, self.holds, self._buyers.of_zoo, counters
         )
         self._recorder = Recorder(settings)
+        self._begun: Bounded[str, Intake] = Bounded(REMEMBERED)
+        self._pending = PendingRequests()
+        self._authors = Authors(database)
         arrivals = self.journal.arrivals
         self.feedback = FeedbackDesk(
             database,
             self.journal,
-            RequestFinder(database, hands.opened, arrivals, counters, hands.decoded),
+            RequestFinder(database, self._opened, arrivals, counters, hands.decoded),
             settings.response_biases,
             influence,
             TokenBuckets(),
@@ -221,10 +232,11 @@ class Brain:
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
 
-    # The road of a request.
+    # The road of a request: each step names it by its id.
 
-    def begin(self, asked: Asked) -> Intake:
-        """Draw the arm of a request, and find the promise that it counts towards.
+    def begin(self, asked: Asked) -> str | None:
+        """Draw the arm of a request, and find the promise that it counts towards. Return what
+        serves it as before the router; None if it is to be decided.
 
         Raises RefusedError for a level that the zoo does not have."""
         engine = self.engines[asked.zoo]
@@ -234,84 +246,152 @@ class Brain:
             level = granted_level(engine.zoo, own, asked.level, self.counters)
         else:
             level = shadow_level(own)
-        return Intake(engine, asked, level, trial, before)
+        self._begun[asked.request_id] = Intake(engine, asked, level, trial)
+        self.next_turn.take(asked.metadata, asked.key_hash)
+        return before
 
-    async def decide(self, intake: Intake, admission: Admission, began: float) -> Order:
+    async def decide(self, request_id: str, admission: Admission, began: float) -> Order:
         """Decide and log a request that waits for it, of which the hands ``began`` to read at that
         time of the performance counter."""
+        intake = self._begun.pop(request_id)
         decided = await self._decider.decide(intake, admission, began)
         if decided.features is None:
             self.counters.add("features_late")
         record = self._recorder.decided(decided)
         self.journal.write(record)
-        awaited = Awaited(intake.engine, decided.question, decided.choice)
-        return Order(
-            record,
-            decided.ranking,
-            decided.explored,
-            place=None if decided.standing is None else decided.standing.place,
-            pin=decided.pin,
-            judged=self._judged(record, intake),
-            awaited=awaited if decided.reads else None,
-        )
+        pending = Pending(without_words(record), intake.engine)
+        if decided.standing is not None:
+            pending.place = decided.standing.place
+        if decided.reads:
+            pending.decided = decided.question, decided.choice
+        return self._order(pending, intake, decided.explored, decided.ranking, decided.pin)
 
-    def pass_by(self, intake: Intake, serves: str) -> tuple[Order, Intake | None]:
-        """Record a request that is served as before, without a decision; it is not logged yet.
-        Return it as it is to be decided in shadow too, None if it is not."""
+    def pass_by(self, request_id: str, serves: str) -> Order:
+        """Note a request that is served as before. It is logged without a decision, at once or, if
+        it is to be decided in shadow too, when its call ends before."""
+        intake = self._begun.pop(request_id)
         is_off = intake.trial.arm is Arm.OFF
-        is_due = not is_off and self._arms.is_due(intake.zoo, intake.request_id)
+        is_due = not is_off and self._arms.is_due(intake.zoo, request_id)
         if is_due:
             trial = self._arms.drawn(intake.zoo, intake.asked, intake.trial)
             intake = replace(intake, trial=trial)
         reason = Reason.OFF if is_off else Reason.UNDECIDED
-        order = Order(self._recorder.undecided(intake, serves, reason))
-        return order, intake if is_due else None
+        record = self._recorder.undecided(intake, serves, reason)
+        self._pending.add(Pending(without_words(record), intake.engine, intake))
+        if not is_due:
+            self.give_up(request_id)
+        return Order(record, is_due=is_due)
 
-    async def shadow(
-        self,
-        intake: Intake,
-        serves: str,
-        admission: Admission,
-        began: float,
-        is_open: Callable[[], bool],
-    ) -> Order | None:
-        """Decide and log a request that is served as before; None, without a record, if it is not
-        ``is_open`` any more when it is decided, since it is logged as undecided then."""
+    def give_up(self, request_id: str) -> None:
+        """Log a request without a decision, if it has none."""
+        pending = self._pending.get(request_id)
+        if pending is not None:
+            self._ensure_logged(pending)
+
+    async def shadow(self, request_id: str, admission: Admission, began: float) -> Order | None:
+        """Decide and log a request that is served as before; None if its call has ended meanwhile,
+        since it is logged without a decision then."""
+        pending = self._pending.get(request_id)
+        intake = None if pending is None else pending.undecided
+        if pending is None or intake is None:
+            return None
         try:
             decided = await self._decider.decide(intake, admission, began)
-            if is_open():
-                return self._in_shadow(decided, serves)
-            intake.engine.forget(intake.request_id)
-            return None
+            if pending.undecided is None:
+                intake.engine.forget(request_id)
+                return None
+            record, serves = self._recorder.decided(decided), pending.record.chosen
+            called = self._arms.sampled(decided, record, serves)
+            record = in_shadow(record, decided, serves, called)
+            self.journal.write(record)
+            pending.record, pending.undecided = without_words(record), None
+            return self._order(pending, intake, called)
         except Exception:
-            intake.engine.forget(intake.request_id)
+            intake.engine.forget(request_id)
             raise
 
-    def _in_shadow(self, decided: DecidedRequest, serves: str) -> Order:
-        record, intake = self._recorder.decided(decided), decided.intake
-        called = self._arms.sampled(decided, record, serves)
-        record = in_shadow(record, decided, serves, called)
-        self.journal.write(record)
-        return Order(record, (), called, judged=self._judged(record, intake))
+    def called(self, request_id: str, deployment: str | None, response_id: str | None) -> None:
+        """Note which deployment answers, and the id of the answer, before it is logged: the next
+        request of the conversation may come first, and feedback too."""
+        pending = self._pending.get(request_id)
+        if pending is None:
+            return
+        pending.response_id = response_id or pending.response_id
+        if pending.place is not None and deployment is not None:
+            self.holds.called(pending.place, pending.record.zoo, deployment)
 
-    def called(self, place: Place, zoo: str, deployment: str) -> None:
-        """Note which deployment answers, before it is logged: the next request may come first."""
-        self.holds.called(place, zoo, deployment)
+    async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
+        """Read the answer of the chosen candidate, and decide whether another one is called; None
+        if it was read before."""
+        pending = self._pending.get(request_id)
+        if pending is None or pending.decided is None:
+            return None
+        decided, pending.decided = pending.decided, None
+        return pending.engine.reads(*decided, looks)
 
-    def ended(self, call: CallRecord) -> None:
-        """Log an ended call."""
+    def ended(self, ended: Ended) -> None:
+        """Log an ended call, and show it to its conversation and to the sources of labels."""
+        call, pending = ended.call, self._pending.get(ended.call.request_id)
+        if pending is None:
+            self.journal.write(call)
+            return
+        self._ensure_logged(pending)
         self.journal.write(call)
+        self._authors.wrote(pending.record.zoo, call)
+        if ended.continued is not None and pending.place is not None:
+            self.holds.ended(pending.place, pending.record.zoo, call, ended.continued)
+        judged = pending.judged_as(call) if ended.is_shown else None
+        if judged is not None:
+            self.desk.ended(judged_call(judged, pending.record, call, ended.answer))
+        self._pending.ended(call)
 
-    def label(
-        self, judged: JudgedRequest, record: RequestRecord, call: CallRecord, answer: Answer | None
-    ) -> None:
-        """Show an ended call to the sources of labels; ``answer`` is None if it failed."""
-        self.desk.ended(judged_call(judged, record, call, answer))
+    def left_out(self, request_id: str) -> None:
+        """Note that an unseen call of a request is not made."""
+        pending = self._pending.get(request_id)
+        if pending is not None:
+            pending.calls -= 1
 
-    def continued(self, place: Place, zoo: str, call: CallRecord, answer: Continued) -> None:
-        """Note what a conversation goes on from."""
-        self.holds.ended(place, zoo, call, answer)
+    async def author_of(self, zoo: str, response_id: str | None) -> Author | None:
+        """Find the author of the zoo's answer with that id, which LiteLLM's cache repeats; None if
+        no call has it.
 
-    def _judged(self, record: RequestRecord, intake: Intake) -> JudgedRequest | None:
-        is_watched = self.desk.is_watched(record.zoo)
-        return judged_request(record, intake.asked) if is_watched else None
+        Raises TimeoutError or SQLAlchemyError if the log cannot be read."""
+        return await self._authors.of(zoo, response_id)
+
+    def _order(
+        self,
+        pending: Pending,
+        intake: Intake,
+        explored: tuple[str, ...],
+        ranking: tuple[str, ...] = (),
+        pin: Pin | None = None,
+    ) -> Order:
+        """Remember a decided request, and say what is done with it."""
+        pending.calls += len(explored)
+        if self.desk.is_watched(pending.record.zoo):
+            pending.judged = judged_request(pending.record, intake.asked)
+        self._pending.add(pending)
+        return Order(
+            pending.record,
+            ranking,
+            explored,
+            pin,
+            is_placed=pending.place is not None,
+            is_judged=pending.judged is not None,
+            is_read=pending.decided is not None,
+        )
+
+    def _ensure_logged(self, pending: Pending) -> None:
+        """Log a request that is served as before, if its decision in shadow is still awaited."""
+        if pending.undecided is not None:
+            pending.undecided = None
+            self.journal.write(pending.record)
+
+    def _opened(self, given: str, caller: Caller) -> RequestRecord | None:
+        """Find the record of a caller's newest request that has an id, and see to it that it is
+        logged."""
+        pending = self._pending.of_caller(given, caller)
+        if pending is None:
+            return None
+        self._ensure_logged(pending)
+        return pending.record

@@ -41,8 +41,6 @@ class Intake:
     """The promise that it counts towards."""
     trial: Trial
     """Its arm."""
-    before: str | None = None
-    """What serves it as before the router; None if the router chooses."""
 
     @property
     def zoo(self) -> Zoo:

@@ -56,8 +56,8 @@ the id of a streamed answer only after the client has it."""
 
 
 FindOpened = Callable[[str, "Caller"], RequestRecord | None]
-"""Finds the record of a caller's newest request that has an id, among those that the hands keep; it
-is logged, or will be."""
+"""Finds the record of a caller's newest request that has an id, among those in memory; it is
+logged, or will be."""
 
 
 @dataclass(eq=False, repr=False)

@@ -1,13 +1,11 @@
 """Adapter between requests and the label sources: calls in their form, findings as labels."""
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
 from litellm_messplus.brain.influence import KeyInfluence
-from litellm_messplus.brain.messages import Asked
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.checks.source import build_checks
 from litellm_messplus.labels.judge.judge import Judge
@@ -27,21 +25,6 @@ from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
-
-
-def judged_request(record: RequestRecord, request: Asked) -> JudgedRequest:
-    """Build the request for the label sources."""
-    return JudgedRequest(
-        request_id=record.request_id,
-        zoo=record.zoo,
-        service_level=record.service_level,
-        key_hash=record.asker.key_hash,
-        conversation=request.conversation,
-        parameters=request.parameters,
-        metadata=request.metadata,
-        label_probability=record.label_probability,
-        is_limited=math.isfinite(request.most_completion_tokens),
-    )
 
 
 def judged_call(

@@ -1,19 +1,17 @@
-"""What passes between the hands and the brain: a request as it is read, and the order that comes
-back."""
+"""What passes between the hands and the brain: a request as it is read, the order that comes back,
+and how its calls ended. All of it is plain data: what either of them remembers of a request goes by
+its id."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.encoder import Conversation
-from litellm_messplus.core.engine import Choice, Engine, Question, Reading
 from litellm_messplus.core.hold import Signs
-from litellm_messplus.core.line import Place
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.labels.source import JudgedRequest
-from litellm_messplus.records import Asker, Names, RequestRecord
+from litellm_messplus.labels.source import Answer, JudgedRequest
+from litellm_messplus.records import Asker, CallRecord, Names, RequestRecord
 
 
 class Replica(NamedTuple):
@@ -113,6 +111,50 @@ class Pin:
     is_alone: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the hands do with a request, and remember until it ends."""
+
+    record: RequestRecord
+    """As it is logged, without words of a user."""
+    ranking: tuple[str, ...] = ()
+    """The candidates in the order in which to try them."""
+    explored: tuple[str, ...] = ()
+    """The candidates that are called in addition, unseen."""
+    pin: Pin | None = None
+    """What holds it."""
+    is_placed: bool = False
+    """Whether its conversation goes on from its answer."""
+    is_judged: bool = False
+    """Whether sources of labels see its answers."""
+    is_read: bool = False
+    """Whether its answer is read, to keep or replace it."""
+    is_due: bool = False
+    """Whether it is served as before, and is to be decided in shadow too."""
+
+
+# How a call ended.
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The author of an answer. ``candidate`` is None outside the zoo; all are None if the author is
+    unknown."""
+
+    candidate: str | None
+    deployment_id: str | None
+    model: str | None
+
+    @property
+    def name(self) -> str | None:
+        """The author as shown in the headers: the candidate, or else LiteLLM's id of the
+        deployment."""
+        return self.candidate or self.deployment_id
+
+
+UNKNOWN = Author(None, None, None)
+
+
 class Continued(NamedTuple):
     """An answer as the conversation goes on from it: its text with its tool calls as the next
     prompt will hold them, the calls' ids, and what it used; None if that is not reported."""
@@ -122,32 +164,29 @@ class Continued(NamedTuple):
     usage: Usage | None
 
 
-class Awaited(NamedTuple):
-    """A decided request whose answer is read to keep or replace it."""
-
-    engine: Engine
-    question: Question
-    choice: Choice
-
-    def read(self, looks: AnswerSurface) -> Reading:
-        """Read the answer of the chosen candidate, and decide whether another one is called."""
-        return self.engine.reads(self.question, self.choice, looks)
-
-
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What the hands do with a request, and remember until it ends."""
+class Ended:
+    """The end of a call of a request, seen by the user or not."""
 
-    record: RequestRecord
-    ranking: tuple[str, ...] = ()
-    """The candidates in the order in which to try them."""
-    explored: tuple[str, ...] = ()
-    """The candidates that are called in addition, unseen."""
-    place: Place | None = None
-    """Its place in a conversation; None if those are not held."""
-    pin: Pin | None = None
-    """What holds it."""
-    judged: JudgedRequest | None = None
-    """The request as the label sources see it, if one judges its answers."""
-    awaited: Awaited | None = None
-    """Set if its answer may be replaced."""
+    call: CallRecord
+    is_shown: bool = False
+    """Whether the sources of labels see it."""
+    answer: Answer | None = None
+    """The answer that they see; None if the call failed."""
+    continued: Continued | None = None
+    """What the conversation goes on from; None if it does not."""
+
+
+def judged_request(record: RequestRecord, asked: Asked) -> JudgedRequest:
+    """Build a request as the sources of labels, and the score of its zoo, see it."""
+    return JudgedRequest(
+        request_id=record.request_id,
+        zoo=record.zoo,
+        service_level=record.service_level,
+        key_hash=record.asker.key_hash,
+        conversation=asked.conversation,
+        parameters=asked.parameters,
+        metadata=asked.metadata,
+        label_probability=record.label_probability,
+        is_limited=math.isfinite(asked.most_completion_tokens),
+    )

@@ -22,7 +22,7 @@ from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.records import CallRecord, served_call_id
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters, logger
-from litellm_messplus.runtime.errors import NoAnswerError, error_words
+from litellm_messplus.runtime.errors import LOST, error_words
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Failure
 from litellm_messplus.settings.serving import RetentionSettings
@@ -271,7 +271,6 @@ class Retention:
 
 FIRST_SECONDS, SECONDS = 90.0, 3600.0
 """Seconds until the first look, when a silent worker counts as gone, and between two."""
-LOST = NoAnswerError("no end was reported")
 
 
 @dataclass(eq=False, repr=False)

@@ -166,14 +166,6 @@ class LabelDesk:
         """Tell whether the requests of a zoo are kept until their calls end."""
         return zoo in self._sources
 
-    def watch(self, zoo: str) -> None:
-        """Keep the requests of a zoo until their calls end, with label sources or without."""
-        self._sources.setdefault(zoo, ())
-
-    def source(self, zoo: str, name: str) -> LabelSource | None:
-        """Return the source of a zoo of that name; None if it has none."""
-        return next((each for each in self._sources.get(zoo, ()) if each.name == name), None)
-
     def ended(self, call: AnsweredCall) -> None:
         """Pass a call to every source; returns at once."""
         for source in self._sources.get(call.request.zoo, ()):

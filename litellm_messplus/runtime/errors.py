@@ -47,6 +47,9 @@ class NoAnswerError(MessplusError):
     """A call ended without an answer although LiteLLM raised no error."""
 
 
+LOST = NoAnswerError("no end was reported")
+
+
 class LateLogError(MessplusError):
     """An id is not in the log, which is behind: it may be that of a request of another worker."""
 

@@ -1,10 +1,11 @@
 """The hands of one worker: built around the brain, started, and stopped in an order that loses
 nothing."""
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.authors import Authors
 from litellm_messplus.brain.brain import Brain, Hands
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.core.encoder import Encoder
@@ -30,7 +31,7 @@ from litellm_messplus.serving.second import SecondAnswers
 from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.surfaces.answers import plain_response_id
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.settings.zoo import Zoos
+from litellm_messplus.settings.zoo import Zoo, Zoos
 
 COUNTING_SHARE = 0.4
 """Share of the deadline that a request waits until the tokens of its long prompt are counted."""
@@ -56,25 +57,27 @@ class Parts:
         keeper: Keeper | None = None,
     ) -> None:
         index, open_requests = DeploymentIndex(), OpenRequests()
-        hands = Hands(index.candidate, open_requests.of_caller, JudgeCalls, plain_response_id)
+        hands = Hands(index.candidate, JudgeCalls, plain_response_id)
         brain = Brain(
             *(settings, encoder, engines, database, hands, position), modes=modes, keeper=keeper
         )
-        self.brain, self.engines, self.counters = brain, engines, brain.counters
+        self.brain, self.counters = brain, brain.counters
+        self.zoos: Mapping[str, Zoo] = Zoos(engines)
         counters, closings = brain.counters, Closings(brain.counters)
         self._closings, keep = closings, closings.keep  # closed in the reverse order
         keep(brain)
-        self.live = LiveZoos(engines, index, brain.catalog, counters)
+        self.live = LiveZoos(self.zoos, index, brain.catalog, counters)
         gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
-        scores = AnswerScores(settings.zoos, brain.desk, counters)
-        sink = CallSink(Meter(Zoos(engines), index.prices, counters), brain, scores, counters)
-        failing, authors = Failing(shared_path(database.url)), Authors(database)
-        self.served = keep(ServedCalls(open_requests, authors, index, sink, failing, counters))
+        scores = AnswerScores(settings.zoos, counters)
+        sink = CallSink(Meter(self.zoos, index.prices, counters), brain, scores, counters)
+        failing = Failing(shared_path(database.url))
+        self.served = keep(ServedCalls(open_requests, index, sink, failing, counters))
         closings.then(flush_log_events, "LiteLLM's log events")
         explorer = keep(Explorer(sink, counters))
         self.seconds = SecondAnswers(settings.zoos, open_requests, index, sink, counters)
         self.router = keep(
             RequestRouter(
+                self.zoos,
                 self.live,
                 brain,
                 RequestReader(brain.holds, counters, settings.store_identities),
@@ -83,6 +86,7 @@ class Parts:
                 failing,
                 open_requests,
                 explorer,
+                scores,
                 counters,
             )
         )

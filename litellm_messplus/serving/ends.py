@@ -6,20 +6,18 @@ answered or failed."""
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
-from litellm_messplus.brain.authors import Author
 from litellm_messplus.brain.brain import Brain
-from litellm_messplus.brain.messages import Continued
+from litellm_messplus.brain.messages import Author, Continued, Ended
 from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.core.engine import Reading
-from litellm_messplus.core.line import Place
 from litellm_messplus.costs.price import Usage
-from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import NoAnswerError, error_words
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, CostSource, Failure
 from litellm_messplus.serving.deployments.metering import Meter, Metered, ReportedCall, Served
+from litellm_messplus.serving.open_requests import OpenRequest
 from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.surfaces.answers import read_usage
 from litellm_messplus.serving.surfaces.identity import answer_in_next_prompt
@@ -45,7 +43,6 @@ class EndedAnswer:
 class CallEnd:
     """The end of a call of a request: with its ``answer``, or with an ``error`` and who failed; or
     with all three, where the answer is empty or incomplete and has its price.
-    ``place`` is its place in a conversation, None for a call that the user did not see.
     ``reading`` is set if the answer was read to keep or replace it, and ``looks`` if its surface
     was read before.
     ``served_not_chosen`` if LiteLLM called another deployment than the router left to it."""
@@ -58,7 +55,6 @@ class CallEnd:
     answer: EndedAnswer | None = None
     error: BaseException | None = None
     failure: Failure | None = None
-    place: Place | None = None
     reading: Reading | None = None
     looks: AnswerSurface | None = None
     served_not_chosen: bool = False
@@ -79,34 +75,33 @@ class CallSink:
     scores: AnswerScores
     counters: Counters
 
-    def ended(
-        self, record: RequestRecord, judged: JudgedRequest | None, end: CallEnd
-    ) -> CallRecord:
-        """Have the call logged and learned from, and return its record. ``judged`` is None if no
-        source judges."""
+    def ended(self, opened: OpenRequest, end: CallEnd) -> CallRecord:
+        """Have the call logged and learned from, and return its record."""
+        record, order, response = opened.record, opened.order, end.response
         call = call_record(record, end, self.meter, self._looks(record, end))
-        self.brain.ended(call)
-        surface, response = SURFACES[record.asker.call_type], end.response
+        surface = SURFACES[record.asker.call_type]
         is_answered = call.status is CallStatus.SUCCESS
-        if end.place is not None and is_answered:
+        continued, answer, is_shown = None, None, order.is_judged
+        if order.is_placed and is_answered and end.role is CallRole.SERVED:
             with self.counters.tolerated("identity_failures", "an answer is not known again"):
                 continued = _continued(surface, call, response)
-                self.brain.continued(end.place, record.zoo, call, continued)
-        if judged is not None and is_answered and response is None:
+        if is_shown and is_answered and response is None:
             self.counters.failure("answers_hidden", "LiteLLM hid an answer: it gets no label")
-        elif judged is not None:
-            answer = surface.read_answer(response) if is_answered else None
-            self.brain.label(judged, record, call, answer)
+            is_shown = False
+        elif is_shown and is_answered:
+            with self.counters.tolerated("answers_unread", "an answer gets no label"):
+                answer = surface.read_answer(response)
+            is_shown = answer is not None
+        self.brain.ended(Ended(call, is_shown, answer, continued))
         return call
 
-    async def read(
-        self, record: RequestRecord, judged: JudgedRequest | None, end: CallEnd
-    ) -> CallEnd:
+    async def read(self, opened: OpenRequest, end: CallEnd) -> CallEnd:
         """Return the end of a call with what its answer looks like, and the score of its zoo."""
         if end.response is None:
             return end
+        record = opened.record
         surface, looks = SURFACES[record.asker.call_type], self._looks(record, end)
-        looks = await self.scores.scored(judged, surface, end.response, looks)
+        looks = await self.scores.scored(opened.scored, surface, end.response, looks)
         return replace(end, looks=looks)
 
     def _looks(self, record: RequestRecord, end: CallEnd) -> AnswerSurface | None:

@@ -1,20 +1,16 @@
-"""Requests that this process decided recently: for retries, headers, outcomes, early feedback."""
+"""Requests that this worker had decided recently: for retries, headers and outcomes."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from litellm_messplus.brain.authors import Author
-from litellm_messplus.brain.feedback import Caller
-from litellm_messplus.brain.messages import Awaited, Pin
+from litellm_messplus.brain.messages import Author, Order
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.engine import Reading
-from litellm_messplus.core.line import Place
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import RequestRecord, new_id
-from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.serving import litellm_seam
@@ -23,7 +19,7 @@ from litellm_messplus.serving.deployments.gates import Needs
 from litellm_messplus.serving.surfaces.surface import OWN_METADATA, PLAIN_METADATA, SURFACES
 
 REMEMBERED = 4096
-"""Newest requests kept in memory; older ones are looked up in the log."""
+"""Newest requests kept in memory, of those that have ended."""
 
 
 # A request whose answer may be replaced by another model's before the client gets it.
@@ -31,10 +27,9 @@ REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Context of reading a first answer: the decided request, and the ``arguments`` of a second
+    """Context of reading a first answer: the ``arguments`` of a second
     call. ``until`` is the loop time at which the client's time is up, None without a limit."""
 
-    awaited: Awaited
     arguments: Mapping[str, Any]
     until: float | None
 
@@ -42,13 +37,11 @@ class First:
 @dataclass(frozen=True, slots=True)
 class Second:
     """The answer that the client gets in place of the first, ``replaced``: its author. ``log``
-    records its call, after that of the first; ``judged`` is set if a label is to be found for the
-    first."""
+    records its call, after that of the first."""
 
     author: Author
     replaced: object
     log: Callable[[], object]
-    judged: JudgedRequest | None = None
 
 
 # How a request ends: by what the client got, and what LiteLLM reports of it, in any order.
@@ -90,51 +83,59 @@ METADATA_KEY = "messplus"
 
 @dataclass(slots=True)
 class OpenRequest:
-    """An open request. ``tried`` are the ids of the deployments that failed it, ``passed_over``
-    those that LiteLLM could not call, and ``offered`` those that the hook returned last, at the
-    ``attempt`` of that number; ``judged`` is set if a source judges its answers, ``author`` if
-    LiteLLM's cache answered and the author is known. ``needs`` is what the gates require, None in a
-    zoo without gates; ``barred`` are the ids of the deployments that cannot take it; ``attempts``
-    is the number shown on LiteLLM's spans. ``place`` is its place in a conversation, None if those
-    are not held, and ``pin`` what holds it.
-    ``unlogged`` logs a request whose shadow decision is pending, None for any other. ``before`` is
-    what serves it, None if the router chooses. ``first`` is set if its answer may be replaced,
-    ``reading`` if that was read, and ``second`` if it was replaced. ``looks`` is the surface of its
-    answer with its score, if that was read. ``has_client`` if LiteLLM's proxy hands the answer to a
-    client, at once or, if it ``is_streaming``, by and by: ``got`` is what was known of that at the
-    beginning, ``handed`` at the end, and ``report`` LiteLLM's. ``timeout`` is the request's own,
-    ``offered_at`` when it was last tried. ``call`` is LiteLLM's object of it until it ends.
-    ``secret`` is never shown to a client."""
+    """An open request: what was ordered, what was tried, and what is known of its end."""
 
-    record: RequestRecord
-    ranking: tuple[str, ...]
-    judged: JudgedRequest | None = None
+    order: Order
+    """What the brain ordered last."""
     needs: Needs | None = None
+    """What the gates require; None in a zoo without gates."""
     barred: frozenset[str] = frozenset()
-    tried: set[str] = field(default_factory=set)
-    passed_over: set[str] = field(default_factory=set)
-    offered: frozenset[str] = frozenset()
-    attempt: int = 0
-    author: Author | None = None
-    response_id: str | None = None
-    unlogged: Callable[[], None] | None = None
+    """The ids of the deployments that cannot take it."""
     before: str | None = None
+    """What serves it; None if the router chooses."""
+    scored: JudgedRequest | None = None
+    """The request as the score of its zoo sees it, if the zoo has one."""
+    tried: set[str] = field(default_factory=set)
+    """The ids of the deployments that failed it."""
+    passed_over: set[str] = field(default_factory=set)
+    """The ids of those that LiteLLM could not call."""
+    offered: frozenset[str] = frozenset()
+    """The ids of those that the hook returned last, at the ``attempt`` of that number."""
+    attempt: int = 0
+    offered_at: float = field(default_factory=time.monotonic)
     attempts: int = 0
-    place: Place | None = None
-    pin: Pin | None = None
+    """The number of attempts shown on LiteLLM's spans."""
+    author: Author | None = None
+    """Set if LiteLLM's cache answered, and the author is known."""
+    response_id: str | None = None
     first: First | None = None
+    """Set if its answer may be replaced."""
     reading: Reading | None = None
+    """Set if its answer was read."""
     looks: AnswerSurface | None = None
+    """The surface of its answer with its score, if that was read."""
     second: Second | None = None
+    """Set if its answer was replaced."""
     has_client: bool = False
+    """Whether LiteLLM's proxy hands the answer to a client, at once or as a stream."""
     is_streaming: bool = False
     got: Handed | None = None
+    """What was known of that at the beginning of a stream."""
     handed: Handed | None = None
+    """What was known of that at the end."""
     report: Report | None = None
+    """LiteLLM's report of the end."""
     timeout: float | None = None
-    offered_at: float = field(default_factory=time.monotonic)
+    """The request's own, in seconds."""
     call: object = None
+    """LiteLLM's object of it, until it ends."""
     secret: str = field(default_factory=new_id)
+    """Never shown to a client."""
+
+    @property
+    def record(self) -> RequestRecord:
+        """The request as it is logged, without words of a user."""
+        return self.order.record
 
     @property
     def failed(self) -> Set[str]:
@@ -156,19 +157,9 @@ class OpenRequest:
         self.offered, self.offered_at = frozenset(map(deployment_id, deployments)), time.monotonic()
         return deployments
 
-    def ensure_logged(self) -> None:
-        """Log the request if it is not logged yet; call this before logging anything about it."""
-        if self.unlogged is not None:
-            self.unlogged()
-
     def forget_answer(self) -> None:
         """Drop what is kept until the end, since an open request stays in memory long after."""
-        self.got = self.handed = self.report = self.second = self.judged = None
-
-    def release_judged(self) -> JudgedRequest | None:
-        """Return ``judged``, once."""
-        judged, self.judged = self.judged, None
-        return judged
+        self.got = self.handed = self.report = self.second = self.scored = None
 
 
 class OpenRequests:
@@ -197,11 +188,7 @@ class OpenRequests:
     def add(
         self, opened: OpenRequest, metadata: MutableMapping[str, Any], call: object = None
     ) -> None:
-        """Remember a request, and mark LiteLLM's metadata so that every later hook finds it.
-
-        The prompt's text is not kept: thousands of them would fill the memory.
-        """
-        opened.record = without_words(opened.record)
+        """Remember a request, and mark LiteLLM's metadata so that every later hook finds it."""
         metadata[METADATA_KEY] = {
             "request_id": opened.record.request_id,
             "secret": opened.secret,
@@ -250,21 +237,3 @@ class OpenRequests:
         askers = ((each, each.record.asker) for each in self.unended())
         fallen = (e for e, asker in askers if (asker.litellm_call_id, asker.key_hash) == wanted)
         return self.of_hook(data, data) or next(fallen, None)
-
-    def of_caller(self, given: str, caller: Caller) -> RequestRecord | None:
-        """Return the record of the caller's newest request that has the id ``given``, and see to it
-        that it is logged; None if there is none."""
-        for opened in self.find(given):
-            if caller.owns(opened.record.asker.key_hash):
-                opened.ensure_logged()
-                return opened.record
-        return None
-
-    def find(self, given: str) -> Iterator[OpenRequest]:
-        """Yield those whose own id, LiteLLM call id or response id is ``given``, newest first."""
-        direct = self._by_id.get(given)
-        if direct is not None:
-            yield direct
-        for opened in reversed(self._by_id.values()):
-            if given in (opened.record.asker.litellm_call_id, opened.response_id):
-                yield opened

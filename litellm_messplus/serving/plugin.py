@@ -18,7 +18,7 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
     def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.parts = parts
-        self.engines = parts.engines
+        self.zoos = parts.zoos
         self.counters = parts.counters
 
     def start(self) -> None:
@@ -46,11 +46,10 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
 
         Raises BadRequestError for a request that is refused because of what it asks for."""
         try:
-            engine = self.engines.get(model)
-            if engine is None:
+            if model not in self.zoos:
                 return healthy_deployments
             healthy = await litellm_limits.with_room(model, healthy_deployments, request_kwargs)
-            left = list(await self.parts.router.route(engine, healthy, messages, request_kwargs))
+            left = list(await self.parts.router.route(model, healthy, messages, request_kwargs))
             show_attempt(self.parts.served.open_requests, left, request_kwargs, self.counters)
             return left
         except RefusedError as error:

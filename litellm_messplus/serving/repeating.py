@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.brain.authors import Author
+from litellm_messplus.brain.messages import Author
 from litellm_messplus.records import exploration_call_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
@@ -122,6 +122,7 @@ class Explorer:
             # A fresh context: nothing of the user's request may leak into the call, or back.
             if contextvars.Context().run(self._calls.start, call, "exploration") is None:
                 self._counters.add("explorations_left_out")
+                self._sink.brain.left_out(record.request_id)
 
     async def close(self) -> None:
         """Wait for the calls in progress, for at most ``CLOSE_SECONDS``."""
@@ -135,8 +136,7 @@ class Explorer:
         surface: Surface,
         arguments: Mapping[str, Any],
     ) -> None:
-        record, judged = opened.record, opened.judged
-        call_id = exploration_call_id(record.request_id, number)
+        call_id = exploration_call_id(opened.record.request_id, number)
         own = OwnCall(call_id, CallRole.EXPLORATION, candidate, surface)
         started = time.perf_counter()
         try:
@@ -146,5 +146,5 @@ class Explorer:
             end = own.failed(error, time.perf_counter() - started)
         else:
             end = own.answered(response, time.perf_counter() - started)
-            end = await self._sink.read(record, judged, end)
-        self._sink.ended(record, judged, end)
+            end = await self._sink.read(opened, end)
+        self._sink.ended(opened, end)

@@ -11,8 +11,8 @@ from typing import Any
 
 from litellm_messplus.core.answer import SCORE_SECONDS, AnswerSurface, as_score, with_score
 from litellm_messplus.labels.checks.check import CheckTimeoutError, LimitedFunction
-from litellm_messplus.labels.checks.source import Checks, load_function
-from litellm_messplus.labels.source import AnsweredCall, JudgedRequest, LabelDesk
+from litellm_messplus.labels.checks.source import build_checks, load_function
+from litellm_messplus.labels.source import AnsweredCall, JudgedRequest
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.surfaces.answers import as_plain
@@ -27,16 +27,10 @@ Scoring = Callable[[AnsweredCall, object], Awaitable[Any]]
 class AnswerScores:
     """The scores of the zoos that have one. Raises ConfigurationError if one cannot be loaded."""
 
-    def __init__(
-        self, zoos: Mapping[str, ZooSettings], desk: LabelDesk, counters: Counters
-    ) -> None:
+    def __init__(self, zoos: Mapping[str, ZooSettings], counters: Counters) -> None:
         self._counters = counters
-        stated = {name: zoo.answer_score for name, zoo in zoos.items()}
-        self._scores = {
-            name: _scoring(name, path, desk) for name, path in stated.items() if path is not None
-        }
-        for name in self._scores:
-            desk.watch(name)
+        found = {name: _scoring(name, zoo, counters) for name, zoo in zoos.items()}
+        self._scores = {name: each for name, each in found.items() if each is not None}
 
     def is_on(self, zoo: str) -> bool:
         """Tell whether a zoo has a score."""
@@ -50,7 +44,7 @@ class AnswerScores:
         looks: AnswerSurface | None,
     ) -> AnswerSurface | None:
         """Return what an answer looks like, with its score, if its zoo has one. ``judged`` is its
-        request; None where neither sources of labels nor a score want it."""
+        request; None where no score wants it."""
         scoring = None if judged is None else self._scores.get(judged.zoo)
         if judged is None or scoring is None or looks is None:
             return looks
@@ -65,11 +59,13 @@ class AnswerScores:
         return looks
 
 
-def _scoring(zoo: str, path: str, desk: LabelDesk) -> Scoring:
-    key = f"messplus.zoos.{zoo}.answer_score"
+def _scoring(zoo: str, settings: ZooSettings, counters: Counters) -> Scoring | None:
+    key, path = f"messplus.zoos.{zoo}.answer_score", settings.answer_score
+    if path is None:
+        return None
     if path == BY_CHECKS:
-        checks = desk.source(zoo, Checks.name)
-        if not isinstance(checks, Checks):
+        checks = build_checks(settings.labels.checks, zoo, lambda finding: None, counters)
+        if checks is None:
             raise ConfigurationError(key, path, "a function, or `labels.checks` with it")
         least = LimitedFunction(checks.least, SCORE_SECONDS)
         return lambda call, response: least(call)

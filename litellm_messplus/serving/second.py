@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from litellm_messplus.brain.messages import Awaited
 from litellm_messplus.core.engine import Reading
-from litellm_messplus.core.second_answer import CHECKED_SHARE
 from litellm_messplus.records import served_call_id
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.ends import CallEnd, CallSink
@@ -36,12 +33,12 @@ ORIGIN = "messplus_second_answer"
 """The origin by which LiteLLM's logs distinguish the call: the caller's key pays for it."""
 
 
-def first_of(awaited: Awaited, request: IncomingRequest) -> First:
-    """Return what the answer to a request is to be read with."""
+def first_of(group: str, request: IncomingRequest) -> First:
+    """Return what the answer to a request of a zoo is to be read with."""
     seconds = timeout_of(request.kwargs)
     until = None if seconds is None else asyncio.get_running_loop().time() + seconds
-    arguments = repeated(awaited.engine.zoo.name, request, request.metadata, ORIGIN)
-    return First(awaited, arguments, until)
+    arguments = repeated(group, request, request.metadata, ORIGIN)
+    return First(arguments, until)
 
 
 @dataclass(eq=False, repr=False)
@@ -67,29 +64,24 @@ class SecondAnswers:
         if answers.is_repeated(data, response):
             return None
         looks = surface.looks(response)
-        opened.looks = await self.sink.scores.scored(opened.judged, surface, response, looks)
-        opened.reading = reading = self._read(opened, first, surface, response)
+        opened.looks = await self.sink.scores.scored(opened.scored, surface, response, looks)
+        opened.reading = reading = await self._read(opened, surface, response)
         if reading is None or reading.goes_on_to is None:
             return None
         end = await self._ask(opened, first, surface, reading.goes_on_to)
-        return None if end is None else self._replace(opened, first, response, end)
+        return None if end is None else self._replace(opened, response, end)
 
-    def _read(
-        self,
-        opened: OpenRequest,
-        first: First,
-        surface: Surface,
-        response: object,
+    async def _read(
+        self, opened: OpenRequest, surface: Surface, response: object
     ) -> Reading | None:
         """Read the answer; None for one that calls a tool, or that another candidate gave than the
         chosen one."""
         if opened.looks is None or surface.read_answer(response).tool_calls:
             return None
         deployment = hidden_params(response).get("model_id")
-        awaited = first.awaited
-        if self.index.candidate(opened.record.zoo, deployment) != awaited.choice.decision.chosen:
+        if self.index.candidate(opened.record.zoo, deployment) != opened.record.chosen:
             return None
-        return awaited.read(opened.looks)
+        return await self.sink.brain.read(opened.record.request_id, opened.looks)
 
     async def _ask(
         self, opened: OpenRequest, first: First, surface: Surface, candidate: str
@@ -109,20 +101,12 @@ class SecondAnswers:
         except Exception:
             self.counters.failure("second_answers_failed", f"a second answer of {candidate} failed")
             return None
-        end = replace(call.answered(response, time.perf_counter() - started), place=opened.place)
-        return None if end.failure else await self.sink.read(opened.record, opened.judged, end)
+        end = call.answered(response, time.perf_counter() - started)
+        return None if end.failure else await self.sink.read(opened, end)
 
-    def _replace(
-        self, opened: OpenRequest, first: First, replaced: object, end: CallEnd
-    ) -> object | None:
-        """Note that the client gets the answer of this call, which is returned, and whether a label
-        is to be found for the first one."""
-        judged = of_first = opened.release_judged()
-        if judged is not None:
-            is_checked = first.awaited.engine.checks_replaced(opened.record.request_id)
-            judged = replace(judged, also=int(is_checked))
-            of_first = replace(judged, label_probability=CHECKED_SHARE) if is_checked else None
-        log = partial(self.sink.ended, opened.record, judged, end)
-        opened.second = Second(end.author, replaced, log, of_first)
+    def _replace(self, opened: OpenRequest, replaced: object, end: CallEnd) -> object | None:
+        """Note that the client gets the answer of this call, which is returned."""
+        log = partial(self.sink.ended, opened, end)
+        opened.second = Second(end.author, replaced, log)
         self.counters.add("second_answers")
         return None if end.answer is None else end.answer.response

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from litellm_messplus.brain.authors import UNKNOWN, Author, Authors
-from litellm_messplus.brain.monitoring import LOST
+from litellm_messplus.brain.messages import UNKNOWN, Author
 from litellm_messplus.records import replaced_call_id, request_of, served_call_id
 from litellm_messplus.runtime.counters import UNROUTED, Counters
-from litellm_messplus.runtime.errors import NoAnswerError
+from litellm_messplus.runtime.errors import LOST, NoAnswerError
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.tasks import Periodic, Tasks
 from litellm_messplus.runtime.vocabulary import CallRole, Failure
@@ -58,7 +57,6 @@ class ServedCalls:
     got and what LiteLLM reports, and ends the request once."""
 
     open_requests: OpenRequests
-    authors: Authors
     index: DeploymentIndex
     sink: CallSink
     failing: Failing
@@ -96,9 +94,9 @@ class ServedCalls:
             if given_id:
                 opened.response_id = plain_response_id(given_id)
             author = self._server(opened, data, call_info) if second is None else second.author
-        if opened.place is not None and author.deployment_id is not None:
-            self.sink.brain.called(opened.place, opened.record.zoo, author.deployment_id)
         if response is not None:
+            request_id = opened.record.request_id
+            self.sink.brain.called(request_id, author.deployment_id, opened.response_id)
             model = hidden_params(response).get("model_id")
             is_whole = not hasattr(type(response), "__aiter__")
             got = Handed(author, time.monotonic(), model, response if is_whole else None)
@@ -196,8 +194,7 @@ class ServedCalls:
         self._failed(opened, replace(end, failure=Failure.UNKNOWN))
 
     def _failed(self, opened: OpenRequest, end: CallEnd) -> None:
-        opened.ensure_logged()
-        self.sink.ended(opened.record, opened.release_judged(), end)
+        self.sink.ended(opened, end)
         opened.forget_answer()
 
     async def sweep(self) -> None:
@@ -231,24 +228,20 @@ class ServedCalls:
         then of the second."""
         report, second, zoo = _report_of(opened), opened.second, opened.record.zoo
         end = answered_end(opened, report, await self._author(opened, report))
-        opened.ensure_logged()
         if end.served_not_chosen:
             self.counters.failure("served_not_chosen", "LiteLLM does not follow the router")
         if opened.looks is None and second is None and self.sink.scores.is_on(zoo):
-            opened.looks = (await self.sink.read(opened.record, opened.judged, end)).looks
+            opened.looks = (await self.sink.read(opened, end)).looks
         if opened.reading is not None or opened.looks is not None:
             end = replace(end, reading=opened.reading, looks=opened.looks)
         if second is not None:
-            self.sink.ended(opened.record, second.judged, replaced_end(end))
+            self.sink.ended(opened, replaced_end(end))
             second.log()
             opened.forget_answer()
             return
         if end.failure is None:
             self.failing.answered(end.author.deployment_id)
-        call = self.sink.ended(opened.record, opened.release_judged(), end)
-        # The headers of a stream went out before its id was known.
-        opened.response_id = opened.response_id or call.response_id
-        self.authors.wrote(zoo, call)
+        self.sink.ended(opened, end)
         opened.forget_answer()
 
     def _server(
@@ -264,7 +257,7 @@ class ServedCalls:
         """Find the author of an answer from LiteLLM's cache; ``UNKNOWN`` if it is not known."""
         with self.counters.tolerated("header_failures", "an answer went without its author"):
             opened.response_id = await answers.repeated_id(response)
-            opened.author = await self.authors.of(opened.record.zoo, opened.response_id)
+            opened.author = await self.sink.brain.author_of(opened.record.zoo, opened.response_id)
         return opened.author or UNKNOWN
 
     async def _author(self, opened: OpenRequest, report: Report | None) -> Author:
@@ -279,7 +272,7 @@ class ServedCalls:
             repeated = opened.response_id
             if repeated is None and report is not None:
                 repeated = await answers.repeated_id(report.answer)
-            found = await self.authors.of(opened.record.zoo, repeated)
+            found = await self.sink.brain.author_of(opened.record.zoo, repeated)
             if found is None:
                 self.counters.add("cached_answers_unknown")
             return found or UNKNOWN
@@ -366,7 +359,6 @@ def answered_end(opened: OpenRequest, report: Report | None, author: Author) -> 
         answer=EndedAnswer(response, response_id, reading if is_used else None, is_repeated),
         error=None if got is None else got.error,
         failure=failure,
-        place=opened.place,
         served_not_chosen=not is_repeated and _is_of_another(opened, author),
     )
 
@@ -382,7 +374,7 @@ def replaced_end(end: CallEnd) -> CallEnd:
     """Return the end of a call whose answer the user did not see, because another replaced it."""
     answer = None if end.answer is None else replace(end.answer, response_id=None)
     call_id = replaced_call_id(request_of(end.call_id))
-    return replace(end, call_id=call_id, role=CallRole.REPLACED, answer=answer, place=None)
+    return replace(end, call_id=call_id, role=CallRole.REPLACED, answer=answer)
 
 
 def failed_end(

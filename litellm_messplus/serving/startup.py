@@ -48,7 +48,7 @@ OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
 
 def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
     """Remove every zoo from the plugin until the database is reachable, then begin."""
-    engines, plugin.engines = plugin.engines, {}
+    zoos, plugin.zoos = plugin.zoos, {}
     plugin.counters.add("database_awaited")
 
     async def join() -> None:
@@ -56,23 +56,23 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
         plugin.parts.brain.begin_at(opened.position or 0)
         plugin.parts.brain.line_log.begin(opened.conversation_key)
         plugin.start()
-        await _route(plugin, engines, "the database is there")
+        await _route(plugin, zoos, "the database is there")
 
     plugin.parts.tasks.start(join(), "joining")
 
 
 def route_later(plugin: MessplusPlugin) -> None:
     """Remove every zoo from the plugin until a learner has published a state."""
-    engines, plugin.engines = plugin.engines, {}
+    zoos, plugin.zoos = plugin.zoos, {}
     plugin.counters.failure("state_awaited", "no learner has published a state yet")
-    work = _route(plugin, engines, "a learner has published a state")
+    work = _route(plugin, zoos, "a learner has published a state")
     plugin.parts.tasks.start(work, "state-awaited")
 
 
-async def _route(plugin: MessplusPlugin, engines: dict[str, Engine], why: str) -> None:
-    """Start to route the zoos of these engines, once there is a state to decide from."""
+async def _route(plugin: MessplusPlugin, zoos: Mapping[str, Zoo], why: str) -> None:
+    """Start to route these zoos, once there is a state to decide from."""
     await plugin.parts.brain.sink.has_state.wait()
-    plugin.engines = engines
+    plugin.zoos = zoos
     logger.warning("%s: requests are routed from now on", why)
 
 

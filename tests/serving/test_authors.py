@@ -4,7 +4,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.authors import Author, Authors
+from litellm_messplus.brain.authors import Authors
+from litellm_messplus.brain.messages import Author
 from litellm_messplus.records import CallRecord, Record
 from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.store import log

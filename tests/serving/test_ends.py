@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from litellm.types.utils import Delta, ModelResponseStream, StreamingChoices
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.authors import Authors
+from litellm_messplus.brain.messages import Order
 from litellm_messplus.brain.monitoring import LostRequests
 from litellm_messplus.journal import Journal
 from litellm_messplus.runtime.counters import Counters
@@ -29,7 +29,7 @@ from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.store import log
 from litellm_messplus.store.worker_counters import WorkerCounters
-from tests.support.builders import LARGE, build_zoo, request, served_call
+from tests.support.builders import build_zoo, request, served_call
 
 GOT, DISCARDED, HIDDEN = "what the client got", "discarded", "redacted-by-litellm"
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
@@ -54,23 +54,24 @@ class Played:
         self.now = 0.0
         self.meter = Meter({"zoo": build_zoo()}, {}, Counters())
         off = SimpleNamespace(is_on=lambda zoo: False)
-        sink = SimpleNamespace(ended=self._ended, scores=off, meter=self.meter)
+        brain = SimpleNamespace(called=lambda *given: None)
+        sink = SimpleNamespace(ended=self._ended, scores=off, meter=self.meter, brain=brain)
         self.counters = Counters()
         self.calls = ServedCalls(
             OpenRequests(),
-            Authors(cast(AsyncEngine, None)),
             DeploymentIndex(),
             cast(CallSink, sink),
             Failing(),
             self.counters,
         )
-        self.opened = OpenRequest(request("r1"), (LARGE,), has_client=has_client, offered_at=0.0)
+        order = Order(request("r1"))
+        self.opened = OpenRequest(order, has_client=has_client, offered_at=0.0)
         self.data: dict[str, Any] = {"litellm_call_id": "litellm-r1", "metadata": {}}
         self.calls.open_requests.add(self.opened, self.data["metadata"])
 
-    def _ended(self, record: Any, judged: Any, end: CallEnd) -> Any:
+    def _ended(self, opened: OpenRequest, end: CallEnd) -> Any:
         self.ends.append(end)
-        return call_record(record, end, self.meter)
+        return call_record(opened.record, end, self.meter)
 
     async def play(self, *moves: str) -> None:
         with pytest.MonkeyPatch.context() as patch:

@@ -42,7 +42,6 @@ from litellm_messplus.runtime.errors import (
     UnsettledError,
 )
 from litellm_messplus.runtime.vocabulary import CallStatus
-from litellm_messplus.serving.open_requests import OpenRequests
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from litellm_messplus.store.history import CallVerdicts
@@ -61,7 +60,7 @@ class Desk(FeedbackDesk):
         settings = MessplusSettings.model_validate({"zoos": {"zoo": {"alpha": 0.6, **zoo}}})
         self.journal = build_journal(database, self.engine, self.counters)
         finder = RequestFinder(
-            database, OpenRequests().of_caller, self.journal.arrivals, self.counters
+            database, lambda given, caller: None, self.journal.arrivals, self.counters
         )
         super().__init__(
             database,

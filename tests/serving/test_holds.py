@@ -119,7 +119,7 @@ async def logged(folder: Path) -> list[tuple[Any, ...]]:
 
 def _large_is_better(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        plugin.engines["zoo"].state.policy,
+        plugin.parts.brain.engines["zoo"].state.policy,
         "predict",
         lambda prompt, names: [0.9 if name == LARGE else 0.5 for name in names],
     )

@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus.brain import labelling as module
 from litellm_messplus.brain.holds import Holds
 from litellm_messplus.brain.influence import KeyInfluence
-from litellm_messplus.brain.labelling import LabelWriter, judged_request
+from litellm_messplus.brain.labelling import LabelWriter
+from litellm_messplus.brain.messages import judged_request
 from litellm_messplus.labels.key_pull import LabelContent
 from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.runtime.counters import Counters

@@ -131,7 +131,7 @@ async def test_a_late_decision_keeps_holds(tmp_path: Path, monkeypatch: pytest.M
             agent.result()
             assert await agent.ask() == "small-2"
         await plugin.parts.brain.journal.flush()
-        assert bits(plugin.engines["zoo"]) == bits(await folded(Journey(plugin)))
+        assert bits(plugin.parts.brain.engines["zoo"]) == bits(await folded(Journey(plugin)))
     rows = (await written(tmp_path, requests))[1:]
     assert [(row.reason, row.chosen) for row in rows] == [("deadline_missed", SMALL)] * 2
     assert [(row.turn, row.hold, row.propensity) for row in rows] == [

@@ -1,16 +1,16 @@
 """Finding a request again by the mark in LiteLLM's metadata, which a client cannot forge."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from litellm_messplus.brain.messages import Order
 from litellm_messplus.serving.open_requests import METADATA_KEY, OpenRequest, OpenRequests
 from tests.support.builders import request
 
 
-def opened(request_id: str = "r1", response_id: str | None = None, **record: Any) -> OpenRequest:
-    return OpenRequest(request(request_id, **record), ("large",), response_id=response_id)
+def opened(request_id: str = "r1", **record: Any) -> OpenRequest:
+    return OpenRequest(Order(request(request_id, **record)))
 
 
 def add(requests: OpenRequests, *added: OpenRequest) -> dict[str, Any]:
@@ -81,34 +81,11 @@ def test_the_oldest_are_forgotten() -> None:
         "r2",
         "r3",
     ]
-    assert list(requests.find("r1")) == []
-
-
-@pytest.mark.parametrize("given", ["r1", "litellm-r1", "chatcmpl-1"])
-def test_a_request_is_found_by_any_of_its_ids(given: str) -> None:
-    requests, mine = OpenRequests(), opened("r1", "chatcmpl-1")
-    add(requests, mine, opened("r2", "chatcmpl-2"))
-    assert list(requests.find(given)) == [mine]
-
-
-def test_a_repeated_id_finds_all_who_have_it_newest_first() -> None:
-    requests = OpenRequests()
-    first, second = opened("r1", "chatcmpl-1"), opened("r2", "chatcmpl-1")
-    add(requests, first, second)
-    assert list(requests.find("chatcmpl-1")) == [second, first]
-
-
-def test_a_request_without_a_response_id_yet_is_not_found_by_nothing() -> None:
-    requests = OpenRequests()
-    add(requests, opened())
-    assert list(requests.find("None")) == []
-    assert list(requests.find("")) == []
 
 
 @pytest.mark.parametrize(("key", "is_found"), [("other", False), ("key", True)])
 def test_another_keys_request_of_the_same_call_id_does_not_fail(key: str, is_found: bool) -> None:
-    requests, mine = OpenRequests(), opened("r1")
-    mine.record = replace(mine.record, asker=replace(mine.record.asker, key_hash="key"))
+    requests, mine = OpenRequests(), opened("r1", key_hash="key")
     add(requests, mine)
     found = requests.of_failure({"litellm_call_id": "litellm-r1"}, key)
     assert (found is mine) == is_found

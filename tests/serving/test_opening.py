@@ -80,7 +80,7 @@ async def test_a_database_that_comes_later_brings_the_key_with_the_zoos(
     monkeypatch.setattr(plugin.parts.brain.line_log, "begin", began.set_result)
     async with asyncio.timeout(PATIENT):
         assert await began == await read_conversation_key(database)
-    assert plugin.engines == engines
+    assert plugin.parts.brain.engines == engines
     await plugin.close()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from litellm.types.router import RouterRateLimitError
 
-from litellm_messplus.brain.authors import UNKNOWN, Author
+from litellm_messplus.brain.messages import UNKNOWN, Author, Order
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CallRecord
 from litellm_messplus.runtime.counters import Counters
@@ -27,7 +27,7 @@ def record(response: object = ANSWER, author: Author | None = None, **payload: A
     """Of a served call; LiteLLM's payload has what is given."""
     meter = Meter({"zoo": build_zoo()}, {"d": DeploymentPrice(PRICE, 1.0)}, Counters())
     told = {"model_id": "d", "model": "m", "startTime": 100.0, "endTime": 102.5, **payload}
-    opened = OpenRequest(request(), (LARGE,))
+    opened = OpenRequest(Order(request()))
     index = DeploymentIndex()
     index.candidates_of["zoo"]["d"] = LARGE
     report = Report({"standard_logging_object": told}, response)
@@ -109,7 +109,7 @@ def test_a_new_answer_is_of_who_served_and_a_repeated_one_of_who_wrote_it() -> N
 def test_of_a_request_that_litellm_refused_no_candidate_was_called(
     tried: tuple[str, ...], candidate: str | None
 ) -> None:
-    opened = OpenRequest(request(), (LARGE,), tried=set(tried))
+    opened = OpenRequest(Order(request()), tried=set(tried))
     refusal = RouterRateLimitError("zoo", 5.0, enable_pre_call_checks=False, cooldown_list=[])
     meter = Meter({"zoo": build_zoo()}, {}, Counters())
     found = call_record(opened.record, failed_end(opened, refusal, DeploymentIndex(), {}), meter)

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.authors import UNKNOWN, Authors
+from litellm_messplus.brain.authors import Authors
+from litellm_messplus.brain.messages import UNKNOWN, Order
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.index import DeploymentIndex
@@ -26,11 +27,11 @@ REPORT = Report({"standard_logging_object": {"cache_hit": True}}, REPEATED)
 @pytest.fixture
 def plugin(database: AsyncEngine) -> MessplusPlugin:
     """With what these hooks use, and no more."""
-    counters, sink = Counters(), cast(CallSink, None)
-    served = ServedCalls(
-        *(OpenRequests(), Authors(database), DeploymentIndex(), sink, Failing(), counters)
-    )
-    parts: Any = SimpleNamespace(engines={}, counters=counters, served=served)
+    counters = Counters()
+    brain = SimpleNamespace(author_of=Authors(database).of, called=lambda *given: None)
+    sink = cast(CallSink, SimpleNamespace(brain=brain))
+    served = ServedCalls(OpenRequests(), DeploymentIndex(), sink, Failing(), counters)
+    parts: Any = SimpleNamespace(zoos={}, counters=counters, served=served)
     return MessplusPlugin(parts)
 
 
@@ -45,7 +46,7 @@ async def headers(plugin: MessplusPlugin, opened: OpenRequest) -> dict[str, str]
 
 async def test_the_log_names_the_writer(plugin: MessplusPlugin, database: AsyncEngine) -> None:
     await log.append(database, [request("r1"), served_call("r1")])
-    opened = OpenRequest(request("r2"), (LARGE,))
+    opened = OpenRequest(Order(request("r2")))
 
     told = await headers(plugin, opened)
 
@@ -56,7 +57,7 @@ async def test_the_log_names_the_writer(plugin: MessplusPlugin, database: AsyncE
 
 
 async def test_a_writer_that_nobody_knows_is_not_named_and_counted(plugin: MessplusPlugin) -> None:
-    opened = OpenRequest(request("r2"), (LARGE,))
+    opened = OpenRequest(Order(request("r2")))
 
     told = await headers(plugin, opened)
 
@@ -70,7 +71,7 @@ async def test_a_log_that_cannot_be_asked_costs_the_name_alone(
 ) -> None:
     async with database.begin() as connection:
         await connection.execute(text("ALTER TABLE calls RENAME TO mislaid"))
-    opened = OpenRequest(request("r2"), (LARGE,))
+    opened = OpenRequest(Order(request("r2")))
 
     told = await headers(plugin, opened)
 

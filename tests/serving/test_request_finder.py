@@ -14,14 +14,14 @@ from litellm_messplus import backlog
 from litellm_messplus.backlog import Arrivals
 from litellm_messplus.brain import feedback as module
 from litellm_messplus.brain.feedback import Caller, RequestFinder
+from litellm_messplus.brain.pending import Pending, PendingRequests
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import LateLogError, TooOftenError, UnknownRequestError
-from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
-from tests.support.builders import LARGE, request, served_call
+from tests.support.builders import build_engine, request, served_call
 from tests.support.folding import build_journal
 from tests.support.patience import PATIENT, until_it_holds
 
@@ -47,11 +47,16 @@ def asked(request_id: str, key: str) -> RequestRecord:
 def finder_of(
     database: AsyncEngine, *remembered: RequestRecord, arrivals: Arrivals | None = None
 ) -> RequestFinder:
-    """Of a worker that has decided these lately."""
-    opened = OpenRequests()
+    """Of a brain that has decided these lately."""
+    pending = PendingRequests()
     for record in remembered:
-        opened.add(OpenRequest(record, (LARGE,)), {})
-    return RequestFinder(database, opened.of_caller, arrivals or Arrivals(), Counters())
+        pending.add(Pending(record, build_engine()))
+
+    def opened(given: str, caller: Caller) -> RequestRecord | None:
+        found = pending.of_caller(given, caller)
+        return None if found is None else found.record
+
+    return RequestFinder(database, opened, arrivals or Arrivals(), Counters())
 
 
 @pytest.fixture

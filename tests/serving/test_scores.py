@@ -11,8 +11,6 @@ import pytest
 from litellm import ModelResponse
 
 from litellm_messplus.core.answer import ANSWER_NUMBERS, OWN_SCORE
-from litellm_messplus.labels.checks.source import build_checks
-from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving import scores
@@ -74,9 +72,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> None:
 def build(counters: Counters, stated: str | None, **checks: bool) -> AnswerScores:
     given: dict[str, Any] = {"alpha": 0.8, "labels": {"checks": checks}}
     zoo = ZooSettings(**given, answer_score=stated)
-    found = build_checks(zoo.labels.checks, "zoo", lambda finding: None, counters)
-    desk = LabelDesk({"zoo": [] if found is None else [found]}, counters)
-    return AnswerScores({"zoo": zoo}, desk, counters)
+    return AnswerScores({"zoo": zoo}, counters)
 
 
 async def scored(

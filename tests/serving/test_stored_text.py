@@ -1,6 +1,7 @@
 """What users say stays out of the database unless `store_text` asks for it, whoever writes it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -8,10 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.records import Record
 from litellm_messplus.runtime.vocabulary import LabelKind
-from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.store.tables import metadata
 from tests.support.builders import exploration_call, label, request, served_call
 from tests.support.folding import build_journal
+from tests.support.journey import journey
 
 WORDS = "my secret garden"
 WITH_TEXT: list[Record] = [
@@ -61,8 +62,10 @@ async def test_kept_words_and_plain_reasons_stay(database: AsyncEngine, kind: La
     assert WORDS in await kept(database, False, records)
 
 
-def test_prompts_are_not_remembered_with_open_requests() -> None:
-    opened = OpenRequest(request(prompt=WORDS), ("large",))
-    OpenRequests().add(opened, {})
-
-    assert opened.record.prompt is None
+async def test_no_prompt_is_remembered(tmp_path: Path) -> None:
+    """Thousands of them would fill the memory."""
+    async with journey(tmp_path, store_text=True) as proxy:
+        asked = await proxy.ask(WORDS)
+        opened = proxy.plugin.parts.served.open_requests.of_hook(asked.arguments, asked.arguments)
+        assert opened is not None
+        assert opened.record.prompt is None

@@ -38,7 +38,9 @@ async def test_litellms_span_carries_decision_and_attempt(plugin: MessplusPlugin
     arguments["metadata"]["model_info"] = {"id": "small"}
     retried = await traced(plugin, arguments)
 
-    record = next(plugin.parts.served.open_requests.find("call-1")).record
+    opened = plugin.parts.served.open_requests.of_hook(arguments, arguments)
+    assert opened is not None
+    record = opened.record
     for name in ("request_id", "queue", "chosen", "reason", "expected_satisfaction"):
         assert found[name] == getattr(record, name)
     assert (found["zoo"], found["alpha"], found["attempt"]) == ("zoo", 0.8, 1)

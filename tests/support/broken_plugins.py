@@ -8,7 +8,7 @@ def situation(*arguments):
     raise RuntimeError("the engine is broken")
 
 
-for engine in instance.engines.values():
+for engine in instance.parts.brain.engines.values():
     engine.situation = situation
 """
 
@@ -17,7 +17,7 @@ import time
 
 from litellm_messplus.plugin import instance
 
-for engine in instance.engines.values():
+for engine in instance.parts.brain.engines.values():
 
     def situation(*arguments, of=engine.situation):
         time.sleep(0.2)

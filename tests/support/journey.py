@@ -95,7 +95,7 @@ class Journey:
 
     @property
     def engine(self) -> Engine:
-        return self.plugin.engines["zoo"]
+        return self.plugin.parts.brain.engines["zoo"]
 
     @property
     def counters(self) -> dict[str, int]:

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from litellm_messplus.brain.live_catalog import LiveCatalog
-from litellm_messplus.core.engine import Engine
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.deployments.deployment import (
@@ -21,6 +20,7 @@ from litellm_messplus.serving.deployments.deployment import (
 )
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.litellm_seam import deployments_of, routing_groups_of, running_router
+from litellm_messplus.settings.zoo import Zoo
 
 SWEEP_SECONDS = 2.0
 """Interval between two looks at LiteLLM's router; one that finds no change takes 20 us."""
@@ -32,7 +32,7 @@ FAILURE = "models that came to a zoo, or went, are not known yet"
 class LiveZoos:
     """One worker's watch over the models of all zoos."""
 
-    engines: Mapping[str, Engine]
+    zoos: Mapping[str, Zoo]
     index: DeploymentIndex
     catalog: LiveCatalog
     counters: Counters
@@ -49,22 +49,21 @@ class LiveZoos:
         """Start watching, in the running event loop."""
         tasks.start(self._run(), "live-zoos")
 
-    def notice(self, engine: Engine, deployments: Sequence[Deployment]) -> None:
+    def notice(self, name: str, deployments: Sequence[Deployment]) -> None:
         """Look at the deployments of a request; if one is new or has changed, look at all, and
         report soon."""
-        name, shown = engine.zoo.name, group(deployments)
+        shown = group(deployments)
         if self._noticed.get(name) is shown:
             return
         self._noticed[name] = shown
-        if not self.index.see(name, deployments, engine.zoo.settings):
+        if not self.index.see(name, deployments, self.zoos[name].settings):
             return
         with self.counters.tolerated("live_zoo_failures", FAILURE):
             self._look()
         self._due.set()
 
-    def passes(self, engine: Engine, deployments: Sequence[Deployment]) -> bool:
+    def passes(self, zoo: Zoo, deployments: Sequence[Deployment]) -> bool:
         """Tell whether a request is left to LiteLLM, and count the reason."""
-        zoo = engine.zoo
         if not deployments:
             return False
         shown = group(deployments)
@@ -95,9 +94,9 @@ class LiveZoos:
             return
         self._seen, self._groups = list(found), groups
         self._noticed.clear()
-        for name, engine in self.engines.items():
+        for name, zoo in self.zoos.items():
             own = members(name, self._seen, groups)
-            self.index.see(name, own, engine.zoo.settings)
+            self.index.see(name, own, zoo.settings)
             self.index.gone(name, {deployment_id(each) for each in own})
             prices = self.index.candidate_prices(name, own)
             self.catalog.take(name, prices, set(map(candidate_of, own)))
