@@ -28,7 +28,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.decision_time import configuration
 from benchmarks.scaled_log import BLOCK, Scaled, make_log
 from benchmarks.verdicts_on_one_answer import Steps
-from litellm_messplus.brain.feedback import Caller, Feedback
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.feedback import Feedback
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.opening import open_database
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.engine import Engine
@@ -38,8 +40,9 @@ from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.restore import fold
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
-from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.composition import BrainInside, Parts
 from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log, snapshots
 from litellm_messplus.store.database import create_engine, migrate
@@ -156,13 +159,10 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     """Measure its requests, and the longest step of its event loop in the meantime."""
     database = create_engine(proxy.settings.database)
     await _judge_one_answer(database, f"{scaled.newest[:-5]}00000")
-    parts = Parts(
-        proxy.settings,
-        load_encoder(proxy.settings.encoder),
-        proxy.engines,
-        database,
-        scaled.position,
-    )
+    settings, encoder = proxy.settings, load_encoder(proxy.settings.encoder)
+    brain = Brain(settings, encoder, proxy.engines, database, scaled.position)
+    hands = WorkerHands({name: engine.zoo for name, engine in proxy.engines.items()})
+    parts = Parts(settings, BrainInside(brain, hands))
     steps = Steps()
     startup.freeze_startup_objects()  # as the proxy does
     numbers = iter(range(BLOCK))

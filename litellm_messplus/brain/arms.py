@@ -25,7 +25,6 @@ from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import DEFAULT_LEVEL, ZooSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.judging import sampled_on
-from litellm_messplus.store.worker_counters import running
 from litellm_messplus.switching.modes import (
     DECIDED_PER_SECOND,
     LITELLM,
@@ -81,9 +80,8 @@ class SamplePurses:
         read_at, now = time.monotonic(), datetime.now(UTC)
         async with self._database.connect() as connection:
             spent = await sampled_on(connection, now.date())
-            workers = await running(connection, now)
         for zoo, purse in self._purses.items():
-            purse.learn(self._budgets[zoo] - spent.get(zoo, 0.0), read_at, workers)
+            purse.learn(self._budgets[zoo] - spent.get(zoo, 0.0), read_at)
 
 
 # Which requests are served as before, and which of those are decided in shadow.

@@ -36,7 +36,6 @@ from litellm_messplus.settings.labels import BuyingSettings
 from litellm_messplus.settings.promise import ServiceLevel
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.store.judging import LabelCosts, first_request, label_costs
-from litellm_messplus.store.worker_counters import running
 
 # What bought labels may cost, by the log.
 
@@ -69,11 +68,11 @@ class LabelPurse:
         self._usual: Bounded[str | None, tuple[RecentMean, RecentMean]] = Bounded(KEYS)
         self._purse = Purse(SETTLED_SECONDS)
 
-    def learn(self, known: LabelCosts, hours: float, read_at: float, workers: int = 1) -> None:
+    def learn(self, known: LabelCosts, hours: float, read_at: float) -> None:
         """Update from what the log held at ``read_at`` on the clock. ``hours`` is the time since
         the zoo's first request of today; until the next reading ``workers`` share what is left."""
         self._known, self._hours, self._drawn = known, hours, 0.0
-        self._purse.learn(self._room(known), read_at, workers)
+        self._purse.learn(self._room(known), read_at)
 
     def probability(
         self,
@@ -363,9 +362,8 @@ class Buyers:
         async with self._database.connect() as connection:
             found = await label_costs(connection, today, today - timedelta(days=1))
             hours = {zoo: await _hours(connection, zoo, now) for zoo in self._purses}
-            workers = await running(connection, now)
         for zoo, purse in self._purses.items():
-            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], read_at, workers)
+            purse.learn(found.get(zoo, LabelCosts()), hours[zoo], read_at)
 
 
 async def _hours(connection: AsyncConnection, zoo: str, now: datetime) -> float:

@@ -1,7 +1,7 @@
 """Feedback: finding the request of an id, and writing the client's verdict on it durably."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.backlog import Arrivals
 from litellm_messplus.brain.influence import KeyInfluence, TokenBuckets
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.core.decision import label_weight
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.key_pull import LabelContent
@@ -35,19 +36,6 @@ from litellm_messplus.store.history import CallVerdicts, call_verdicts
 from litellm_messplus.store.key_activity import SPAN
 from litellm_messplus.store.rows import STORABLE
 
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The client of a route. An administrator of the proxy may see and label every request."""
-
-    key_hash: str | None
-    is_admin: bool
-
-    def owns(self, key_hash: str | None) -> bool:
-        """Tell whether a request made with that key is the caller's."""
-        return self.is_admin or (key_hash is not None and key_hash == self.key_hash)
-
-
 # Finding the request of an id: one of the caller's own, which may not be in the log yet.
 
 WAIT_SECONDS = 1.0
@@ -55,6 +43,7 @@ WAIT_SECONDS = 1.0
 the id of a streamed answer only after the client has it."""
 
 
+Decode = Callable[[str], Awaitable[str]]
 FindOpened = Callable[[str, "Caller"], RequestRecord | None]
 """Finds the record of a caller's newest request that has an id, among those in memory; it is
 logged, or will be."""
@@ -70,7 +59,7 @@ class RequestFinder:
     opened: FindOpened
     arrivals: Arrivals
     counters: Counters
-    decoded: Callable[[str], str] = lambda given: given
+    decoded: Decode | None = None
     """Decodes an id that a client received to the one in the log."""
 
     async def find(self, given: str, caller: Caller) -> history.Found:
@@ -79,7 +68,7 @@ class RequestFinder:
         Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
         if too many are waiting, and SQLAlchemyError if the database does not answer.
         """
-        plain_id = self.decoded(given)
+        plain_id = given if self.decoded is None else await self.decoded(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
         with self.arrivals.expecting(plain_id) as arrived:
             found = await self._look(plain_id, caller)

@@ -1,18 +1,15 @@
 """Which deployment serves a conversation: queried before each decision, updated by each answer.
 
-Each worker has its own lines, so no request waits for another worker. What other workers served is
-read from the log (`line_log.py`) and from a file shared by the workers of a machine
-(`pinboard.py`). On any failure here, the request is decided as if it were alone."""
+What was served before a start is read from the log (`line_log.py`). On any failure here, the request
+is decided as if it were alone."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from litellm_messplus.brain.messages import Asked, Continued, Pin, Replica
-from litellm_messplus.brain.pinboard import Pinboard, Pinned
 from litellm_messplus.core.caches import Ahead, Habits, Turn, now
 from litellm_messplus.core.decision import Reason
-from litellm_messplus.core.digests import Digest
 from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.hold import (
     Hold,
@@ -27,7 +24,6 @@ from litellm_messplus.core.line import (
     VLLM_SECONDS,
     Line,
     LineRequest,
-    LoggedTurn,
     Place,
     warm_after,
 )
@@ -94,7 +90,7 @@ CandidateOf = Callable[[str, str | None], str | None]
 
 
 class Holds:
-    """The holds of one worker. Nothing is held until ``lines`` exists, which needs the database's
+    """The holds of all zoos. Nothing is held until ``lines`` exists, which needs the database's
     key."""
 
     def __init__(
@@ -108,7 +104,6 @@ class Holds:
         self._candidate_of = candidate_of
         self._counters = counters
         self._seconds: dict[str, float] = {}
-        self._board: Pinboard | None = None
         self.lines: Lines | None = None
 
     @property
@@ -116,11 +111,9 @@ class Holds:
         """Whether any zoo holds its conversations."""
         return bool(self._zoos)
 
-    def begin(self, key: bytes, board: Pinboard | None = None) -> Lines:
-        """Start to hold, with digests under that key; ``board`` is shared with other workers."""
-        self._board = board
-        self.lines = lines = Lines(key, forgotten=self._forgotten, elsewhere=self._elsewhere)
-        return lines
+    def begin(self, key: bytes) -> None:
+        """Start to hold, with digests under that key."""
+        self.lines = Lines(key, forgotten=self._forgotten)
 
     def holds(self, zoo: str) -> bool:
         """Tell whether the conversations of a zoo are held now."""
@@ -158,14 +151,7 @@ class Holds:
             self._called(self.lines, place, zoo, deployment)
 
     def _called(self, lines: Lines, place: Place, zoo: str, deployment: str) -> None:
-        line = place.line
-        lines.called(line, self._candidate_of(zoo, deployment), deployment)
-        if self._board is not None:
-            pinned = Pinned(line.conversation, line.name, deployment, place.turn, place.characters)
-            try:
-                self._board.pin(place.prompt, pinned)
-            except OSError as error:
-                self._unshared(error)
+        lines.called(place.line, self._candidate_of(zoo, deployment), deployment)
 
     def ended(self, place: Place, zoo: str, call: CallRecord, answer: Continued) -> None:
         """Note how the answered call of a request ended."""
@@ -281,26 +267,6 @@ class Holds:
             if identity not in barred and candidate in candidates:
                 able[identity] = candidate
         return able
-
-    def _elsewhere(self, request: LineRequest, prompt: Digest) -> LoggedTurn | None:
-        """Look up which deployment answers a prompt by another worker's pin."""
-        found = None
-        if self._board is not None:
-            try:
-                found = self._board.find(prompt)
-            except OSError as error:
-                self._unshared(error)
-        if found is None:
-            return None
-        candidate = self._candidate_of(request.zoo, found.deployment)
-        if candidate is None:
-            return None
-        place = (found.line, found.conversation, prompt, found.turn)
-        return LoggedTurn(*place, candidate, found.deployment, found.characters)
-
-    def _unshared(self, error: OSError) -> None:
-        """Count a failure to share with other workers: this one's own lines still hold."""
-        self._counters.failure("lines_unshared", f"workers share no file: {error}")
 
     def _forgotten(self, line: Line) -> None:
         for known in self._zoos.values():

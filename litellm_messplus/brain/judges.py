@@ -1,48 +1,57 @@
 """The configured judges: built, and updated from the log."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.workers import Workers
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.agreement import Agreement, PositionBias
 from litellm_messplus.labels.judge.asking import (
-    Ask,
     Asking,
     Grader,
     Grades,
     JudgeCost,
     JudgeSinks,
+    Reply,
     WriteGrading,
 )
 from litellm_messplus.labels.judge.budget import JudgeBudget, Spent
 from litellm_messplus.labels.judge.judge import Judge
 from litellm_messplus.labels.judge.parity import Comparer
+from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.records import GradingRecord
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.settings.schema import MessplusSettings, ZooSettings
 from litellm_messplus.store.judging import agreements, preferences, spent
-from litellm_messplus.store.worker_counters import running
 
 LOOK_SECONDS = 60.0
-"""Seconds between two readings of the log, for other workers' spending and users' verdicts."""
+"""Seconds between two readings of the log, for what was spent and users' verdicts."""
 RETRY_SECONDS = 5.0
 
 
-class JudgeCalls(Ask, Protocol):
-    """The way to one judge, and its price."""
+@dataclass(frozen=True, slots=True)
+class JudgeCalls:
+    """The way to one judge, a model group or one candidate of a zoo, through any worker."""
 
-    def price(self) -> Price | None:
+    workers: Workers
+    model: str
+    candidate: str | None
+
+    async def __call__(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], timeout_seconds: float
+    ) -> Reply:
+        hands = self.workers.any()
+        return await hands.judge(self.model, self.candidate, messages, schema, timeout_seconds)
+
+    async def price(self) -> Price | None:
         """Find what it costs, in dollars; None if that is not known."""
-
-
-CallsOf = Callable[[str, str | None], JudgeCalls]
-"""Makes the way to a model group, or to one candidate of a zoo."""
+        return await self.workers.any().judge_price(self.model, self.candidate)
 
 
 class Judges:
@@ -55,9 +64,9 @@ class Judges:
         largest: Mapping[str, str],
         sinks: JudgeSinks,
         database: AsyncEngine,
-        calls_of: CallsOf,
+        workers: Workers,
     ) -> None:
-        self._calls_of = calls_of
+        self._workers = workers
         self._comparers: dict[str, Comparer] = {}
         self._calls: dict[str, JudgeCalls] = {}
         self.of_zoo: Mapping[str, Judge] = {
@@ -84,7 +93,7 @@ class Judges:
         if buying is None:
             return None
         group, candidate = (buying.judge, None) if buying.judge else (name, largest)
-        calls = self._calls_of(group, candidate)
+        calls = JudgeCalls(self._workers, group, candidate)
         # The cost of labels that are bought as needed is limited by their purse.
         dollars = None if zoo.label_rate is None else buying.budget_per_day
         budget = JudgeBudget(dollars)
@@ -101,12 +110,11 @@ class Judges:
         return Judge(name, model, grades, budget, cost, sinks.counters)
 
     async def look(self) -> None:
-        """Read what all workers spent on judges, and how users agree with them. Raises
+        """Read what was spent on judges, and how users agree with them. Raises
         SQLAlchemyError."""
         read_at, now = time.monotonic(), datetime.now(UTC)
         today = now.date()
         async with self._database.connect() as connection:
-            workers = await running(connection, now)
             by_zoo = await spent(connection, today)
             agreeing = await agreements(connection)
             preferring = await preferences(connection) if self._comparers else {}
@@ -114,8 +122,8 @@ class Judges:
             agreement = agreeing.get((zoo, judge.model), Agreement())
             if comparer := self._comparers.get(zoo):
                 comparer.learn(preferring.get((zoo, judge.model), PositionBias()), agreement)
-            judge.cost.price = self._calls[zoo].price() or judge.cost.price
-            judge.learn(by_zoo.get(zoo, Spent(today)), agreement, read_at, workers)
+            judge.cost.price = await self._calls[zoo].price() or judge.cost.price
+            judge.learn(by_zoo.get(zoo, Spent(today)), agreement, read_at)
 
 
 def write_in_unit(write: WriteGrading, zoo: ZooSettings, record: GradingRecord) -> None:

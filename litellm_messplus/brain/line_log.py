@@ -1,4 +1,4 @@
-"""The lines read from the log: those of other workers, and those from before a start."""
+"""The lines from before a start, read from the log."""
 
 import asyncio
 import time
@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.holds import Holds
-from litellm_messplus.brain.pinboard import Pinboard, pinboard_path
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.line import LoggedTurn, Warm, warm_after
 from litellm_messplus.core.lines import UNUSED_SECONDS
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
-from litellm_messplus.store.answered import LoggedLine, logged_lines, read_conversation_key
+from litellm_messplus.store.answered import LoggedLine, logged_lines
 from litellm_messplus.store.log import head
 
 LOOKED_BACK = 20_000
@@ -29,81 +28,42 @@ RETRY_SECONDS = 5.0
 
 @dataclass(eq=False, repr=False)
 class LineLog:
-    """The reader of lines from the log, in its own task: no request waits for it. The key
-    of the digests is read from the database unless `begin` gave it."""
+    """The reader of lines from the log, in its own task: no request waits for it."""
 
     database: AsyncEngine
     holds: Holds
     engines: Mapping[str, Engine]
     counters: Counters
 
-    def __post_init__(self) -> None:
-        self._upto = 0
-        self._read = 0
-        self._has_more = asyncio.Event()
-
     def begin(self, key: bytes) -> None:
         """Start to hold before the first request, with the key that was read at the start."""
         if self.holds.is_on:
-            self.holds.begin(key, self._board(key))
-
-    def _board(self, key: bytes) -> Pinboard | None:
-        """Build the pinboard of this machine's workers; None if there is no folder for it."""
-        try:
-            return Pinboard(pinboard_path(self.database.url, key), key)
-        except OSError as error:
-            self.counters.failure("lines_unshared", f"workers share no file: {error}")
-            return None
+            self.holds.begin(key)
 
     def start(self, tasks: Tasks) -> None:
         """Start reading, in the running event loop, if any zoo holds its conversations."""
         if self.holds.is_on:
             tasks.start(self._run(), "lines")
 
-    def followed(self, position: int) -> None:
-        """Note that the log has records of other workers up to a position."""
-        self._upto = max(self._upto, position)
-        self._has_more.set()
-
     async def _run(self) -> None:
-        await self._begun()
         while True:
-            try:
-                if self._upto > self._read:
-                    await self._learn(self._upto)
-                    continue
-                await self._has_more.wait()
-                self._has_more.clear()
-            except Exception:
-                self.counters.failure("lines_unread", "lines of other workers are not known")
-                await asyncio.sleep(RETRY_SECONDS)
-
-    async def _begun(self) -> None:
-        """Find the position from which the log is read, and start to hold unless `begin` did."""
-        while True:
-            try:
-                if self.holds.lines is None:
-                    self.begin(await read_conversation_key(self.database))
-                self._upto = max(self._upto, await head(self.database))
-                self._read = max(self._upto - LOOKED_BACK, 0)
+            with self.counters.tolerated("lines_unread", "lines from before are not known"):
+                await self._learn(await head(self.database))
                 return
-            except Exception:
-                self.counters.failure("lines_unread", "the database tells of no conversation")
-                await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _learn(self, upto: int) -> None:
         lines = self.holds.lines
         if lines is None:
             return
         now, today = time.monotonic(), datetime.now(UTC)
-        after = max(self._read, upto - LOOKED_BACK)
+        after = max(upto - LOOKED_BACK, 0)
         for number, row in enumerate(await logged_lines(self.database, after, upto), 1):
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
             age = (today - row.ended_at).total_seconds()
             if age <= UNUSED_SECONDS:
                 lines.learn(self._logged_turn(row, now - age), now - age)
-        self._read = upto
 
     def _logged_turn(self, row: LoggedLine, at: float) -> LoggedTurn:
         return LoggedTurn(

@@ -1,26 +1,39 @@
-"""What a worker reports of the models that its router shows: they come, go and change their price.
+"""What the workers' routers show of the zoos: models come, go and change their price.
 
-Prices apply at once. The log alone defines the candidates: a worker reports what it sees there, and
-applies it like any entry, so that all workers have the same candidates."""
+Prices apply at once. The log alone defines the candidates: what a router shows is reported there,
+and applied like any entry."""
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.messages import Replica
 from litellm_messplus.core.catalog import Catalog, plain_price
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price
 from litellm_messplus.records import CandidateRecord, new_id
+from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.runtime.vocabulary import Change
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store import log
 
+SWEEP_SECONDS = 2.0
+"""Seconds between two looks for changes that are due."""
+REMEMBERED = 4096
+"""Newest deployments of a zoo whose candidates are remembered, those that are gone too."""
 LASTING_SECONDS = 90.0
 """Three times LiteLLM's default interval for bringing its models to all workers."""
+
+
+FAILURE = "models that came to a zoo, or went, are not known yet"
 
 
 class Reports:
@@ -86,7 +99,7 @@ class Reports:
 
 @dataclass(eq=False, repr=False)
 class LiveCatalog:
-    """The candidates of all zoos as one worker's router shows them. ``follow`` triggers a read of
+    """The candidates of all zoos as the workers' routers show them. ``follow`` triggers a read of
     the log."""
 
     engines: Mapping[str, Engine]
@@ -95,12 +108,36 @@ class LiveCatalog:
     follow: Callable[[], None]
 
     def __post_init__(self) -> None:
-        self._reports = {name: Reports() for name in self.engines}
+        self._reports: dict[str, defaultdict[str, Reports]] = {}
+        self._replicas: dict[str, Bounded[str, str]] = {
+            name: Bounded(REMEMBERED) for name in self.engines
+        }
+        self._due = asyncio.Event()
         self._unpriced: set[tuple[str, str]] = set()
 
-    def take(self, zoo: str, prices: Mapping[str, Price], there: set[str]) -> None:
-        """Take over the candidates that a router shows of a zoo, and the prices that are known."""
-        engine = self.engines[zoo]
+    def start(self, tasks: Tasks) -> None:
+        """Begin to report, in the running event loop."""
+        tasks.start(self._run(), "live-zoos")
+
+    def candidate(self, zoo: str, deployment: str | None) -> str | None:
+        """Find the candidate that a deployment is a replica of; None if it is not of that zoo."""
+        return self._replicas[zoo].get(deployment or "")
+
+    def saw(self, zoo: str, replicas: Sequence[Replica]) -> None:
+        """Take the candidates of the healthy deployments of a request."""
+        self._replicas[zoo].update([(each.identity, each.candidate) for each in replicas])
+
+    def leave(self, worker: str) -> None:
+        """Forget what the router of a worker showed."""
+        self._reports.pop(worker, None)
+
+    def take(
+        self, worker: str, zoo: str, prices: Mapping[str, Price], replicas: Mapping[str, str]
+    ) -> None:
+        """Take over what the router of a worker shows of a zoo: the prices that are known, and the
+        candidate of each deployment, those that are gone too."""
+        engine, there = self.engines[zoo], set(replicas.values())
+        self._replicas[zoo].update(replicas)
         engine.reprice(prices)
         for candidate in there - prices.keys() - set(engine.zoo.candidates):
             if (zoo, candidate) not in self._unpriced:
@@ -110,19 +147,30 @@ class LiveCatalog:
                 )
         self._unpriced = {each for each in self._unpriced if each[0] != zoo or each[1] in there}
         known = {each: engine.zoo.prices[each] for each in there & set(engine.zoo.candidates)}
-        self._reports[zoo].saw({**known, **prices})
+        self._reports.setdefault(worker, defaultdict(Reports))[zoo].saw({**known, **prices})
+        self._due.set()
 
     async def report(self) -> None:
         """Report the changes that are due. Raises SQLAlchemyError."""
         has_reported = False
-        for name, engine in self.engines.items():
-            due = self._reports[name].due(
-                engine.zoo, engine.state.catalog, engine.logged_prices, time.monotonic()
-            )
-            for candidate, change in due.items():
-                has_reported |= await self._report(engine, candidate, change)
+        for reports in list(self._reports.values()):
+            for name, engine in self.engines.items():
+                due = reports[name].due(
+                    engine.zoo, engine.state.catalog, engine.logged_prices, time.monotonic()
+                )
+                for candidate, change in due.items():
+                    has_reported |= await self._report(engine, candidate, change)
         if has_reported:
             self.follow()
+
+    async def _run(self) -> None:
+        while True:
+            self._due.clear()
+            with self.counters.tolerated("live_zoo_failures", FAILURE):
+                await self.report()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP_SECONDS):
+                    await self._due.wait()
 
     async def _report(self, engine: Engine, candidate: str, change: Change) -> bool:
         price = None if change is Change.GONE else engine.prices_now.get(candidate)

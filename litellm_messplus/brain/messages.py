@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.core.hold import Signs
-from litellm_messplus.costs.price import Usage
+from litellm_messplus.costs.price import Price, Usage
 from litellm_messplus.labels.source import Answer, JudgedRequest
 from litellm_messplus.records import Asker, CallRecord, Names, RequestRecord
 
@@ -175,6 +175,59 @@ class Ended:
     """The answer that they see; None if the call failed."""
     continued: Continued | None = None
     """What the conversation goes on from; None if it does not."""
+    record: RequestRecord | None = None
+    """The request, if another brain may have ordered it and not written it."""
+
+
+# What a worker shows and is told beside its requests.
+
+
+@dataclass(frozen=True, slots=True)
+class ZooNow:
+    """What has become of a configured zoo: the arguments of `Zoo.live`."""
+
+    prices: Mapping[str, Price]
+    absent: frozenset[str]
+    anchor: str | None
+    is_holding: bool
+    """Whether its conversations are held."""
+    safe: str
+    """What serves while the brain is away: what served before, else the largest."""
+
+
+# A client's request to a route under `/messplus`, which a worker forwards, and the answer.
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The client of a route. An administrator of the proxy may see and label every request."""
+
+    key_hash: str | None
+    is_admin: bool
+
+    def owns(self, key_hash: str | None) -> bool:
+        """Tell whether a request made with that key is the caller's."""
+        return self.is_admin or (key_hash is not None and key_hash == self.key_hash)
+
+
+class Asking(NamedTuple):
+    """A request over HTTP."""
+
+    method: str
+    scheme: str
+    path: str
+    root_path: str
+    query: bytes
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Shown(NamedTuple):
+    """An answer over HTTP."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
 
 
 def judged_request(record: RequestRecord, asked: Asked) -> JudgedRequest:

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from litellm_messplus.brain.shared_counters import (
+from litellm_messplus.brain.workers import (
     DISTRIBUTED,
     MEASURED,
     Readiness,
@@ -142,8 +142,6 @@ MEANINGS = {
     "messplus_up": "1 where the worker that answers routes, 0 while it waits for the database.",
     "messplus_degraded": "1 where that worker routes and the database does not take its log, or "
     "the state that it decides from is late.",
-    "messplus_state_seconds": "Seconds since the learner of that worker's state gave a sign of "
-    "life.",
     "messplus_counter": "What failed or was left out, by name.",
     "messplus_unrouted": "Answers to calls of a type that is not routed.",
     "messplus_encoder_prompts": "Prompts that were encoded.",
@@ -165,10 +163,9 @@ def exposition(figures: Mapping[Series, float], counts: Mapping[str, float]) -> 
     return generate_latest(registry).decode()
 
 
-def readiness_gauges(found: Readiness, state_seconds: float) -> dict[Series, float]:
-    """Return whether this worker routes, and the age of the state that it decides from."""
+def readiness_gauges(found: Readiness) -> dict[Series, float]:
+    """Return whether requests are routed."""
     return {
-        Series("messplus_state_seconds"): state_seconds,
         Series("messplus_up"): float(found is not Readiness.ABSENT),
         Series("messplus_degraded"): float(found is Readiness.DEGRADED),
     }

@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.metrics import exposition, readiness_gauges
-from litellm_messplus.brain.shared_counters import Readiness, SharedCounters, counters_of
+from litellm_messplus.brain.workers import Readiness, Workers, counters_of
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.figures.figure import Plain, Series
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.agreement import LEAST
-from litellm_messplus.learning.spool import LATE_SECONDS
 from litellm_messplus.records import CallRecord, served_call_id
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.counters import Counters, logger
@@ -26,7 +25,7 @@ from litellm_messplus.runtime.errors import LOST, error_words
 from litellm_messplus.runtime.tasks import Periodic
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Failure
 from litellm_messplus.settings.serving import RetentionSettings
-from litellm_messplus.status.alerts import LATE_STATE, AlertLog, RecentFailures, unrouted_of
+from litellm_messplus.status.alerts import AlertLog, RecentFailures, unrouted_of
 from litellm_messplus.status.build import LAST, read_status
 from litellm_messplus.status.figures import LiveLevel, LiveLevels, gauges, live_gauges
 from litellm_messplus.store import pruning
@@ -61,7 +60,7 @@ class _Found:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SharedReadings:
-    """The readings that callers share; one instance per worker, used from its event loop."""
+    """The readings that callers share; used from one event loop."""
 
     longest_seconds: float = LONGEST_SECONDS
     clock: Callable[[], float] = time.monotonic
@@ -114,26 +113,25 @@ class SharedReadings:
 
 
 SCRAPE_SECONDS = 7.0
-"""Seconds that a scrape waits for the status: Prometheus gives up after 10, and counters take 2."""
+"""Seconds that a scrape waits for the status: Prometheus gives up after 10."""
 LOOK_SECONDS = 30.0
 """Seconds between two checks for alerts: an outage is reported within a minute."""
 
 
 @dataclass(eq=False, repr=False)
 class StatusWatch:
-    """The watch over the status, one per worker; each alert is logged once when it comes and once
+    """The watch over the status; each alert is logged once when it comes and once
     when it is over.
 
     ``database`` has connections of its own, so that readings take none from feedback.
-    ``readiness`` returns whether this worker routes now, ``state_seconds`` the age of its state.
+    ``readiness`` returns whether requests are routed now.
     """
 
     database: AsyncEngine
     engines: Mapping[str, Engine]
     own_counters: Counters
-    shared: SharedCounters
+    workers: Workers
     readiness: Callable[[], Readiness]
-    state_seconds: Callable[[], float]
 
     def __post_init__(self) -> None:
         self._alerts, self._recent = AlertLog(), RecentFailures()
@@ -165,26 +163,21 @@ class StatusWatch:
     async def _status(self, window: int, **chosen: bool) -> Plain:
         """Read the status, with the recent failures of the running workers: an alert ends with the
         worker that had the failure."""
-        sums = await self.shared.sums()
-        running = self._recent.of(counters_of(sums.running)) | self._late_state()
+        sums = self.workers.sums()
+        running = self._recent.of(counters_of(sums.running))
         found = await read_status(self.database, window, self._live(), running, **chosen)
         return found | {"unrouted": unrouted_of(sums.everyone)}
 
-    async def counters(self) -> dict[str, int]:
+    def counters(self) -> dict[str, int]:
         """Return the counts of failures and omissions of all workers, by name."""
-        return counters_of((await self.shared.sums()).everyone) | self._late_state()
-
-    def _late_state(self) -> dict[str, int]:
-        """Return the age of this worker's state in seconds, if it is late."""
-        seconds = self.state_seconds()
-        return {LATE_STATE: int(seconds)} if seconds >= LATE_SECONDS else {}
+        return counters_of(self.workers.sums().everyone)
 
     async def metrics(self) -> str:
         """Write the figures of the status, and the counters of all workers, in Prometheus's
         format; without the database, what is in memory."""
         found = await self._read_in_time()
-        counts = (await self.shared.sums()).everyone
-        state = readiness_gauges(self.readiness(), self.state_seconds())
+        counts = self.workers.sums().everyone
+        state = readiness_gauges(self.readiness())
         return exposition({**found, **state}, counts)
 
     async def _read_in_time(self) -> dict[Series, float]:
@@ -231,8 +224,7 @@ DAY_SECONDS = 86_400.0
 
 
 class Retention:
-    """The deletion of old requests. Each worker of the proxy tries; all but the first find little
-    to do."""
+    """The deletion of old requests."""
 
     def __init__(
         self, database: AsyncEngine, settings: RetentionSettings | None, counters: Counters
@@ -270,7 +262,7 @@ class Retention:
 # Requests that workers which are gone have left open: they are ended, as no one else does it.
 
 FIRST_SECONDS, SECONDS = 90.0, 3600.0
-"""Seconds until the first look, when a silent worker counts as gone, and between two."""
+"""Seconds until the first look, when every worker is connected again, and between two."""
 
 
 @dataclass(eq=False, repr=False)
@@ -279,6 +271,7 @@ class LostRequests:
 
     database: AsyncEngine
     journal: Journal
+    workers: Workers
 
     def start(self, periodic: Periodic) -> None:
         """Begin to look for them, in the running event loop."""
@@ -287,7 +280,10 @@ class LostRequests:
 
     async def end(self) -> None:
         """End what workers that are gone left open. Raises SQLAlchemyError."""
-        for request_id, chosen in await left_open(self.database, datetime.now(UTC)):
+        started = self.workers.first_started
+        if started is None:
+            return
+        for request_id, chosen in await left_open(self.database, started):
             lost = CallRecord(
                 call_id=served_call_id(request_id),
                 request_id=request_id,

@@ -1,10 +1,10 @@
 """Requests that were ordered: what the brain remembers of each until its calls have ended."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from litellm_messplus.brain.decided import Intake
-from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.line import Place
 from litellm_messplus.core.second_answer import CHECKED_SHARE
@@ -59,9 +59,12 @@ class Pending:
 
 class PendingRequests:
     """The requests that were ordered: all whose user's call has not ended, and a bounded number of
-    the others."""
+    the others. ``write`` logs one."""
 
-    def __init__(self, remembered: int = REMEMBERED) -> None:
+    def __init__(
+        self, write: Callable[[RequestRecord], None], remembered: int = REMEMBERED
+    ) -> None:
+        self._write = write
         self._newest: Bounded[str, Pending] = Bounded(remembered)
         self._unended: dict[str, Pending] = {}
 
@@ -91,7 +94,17 @@ class PendingRequests:
             if given in (pending.record.asker.litellm_call_id, pending.response_id):
                 yield pending
 
-    def of_caller(self, given: str, caller: Caller) -> Pending | None:
-        """Return the caller's newest request that has the id ``given``; None if there is none."""
-        theirs = (e for e in self.find(given) if caller.owns(e.record.asker.key_hash))
-        return next(theirs, None)
+    def ensure_logged(self, pending: Pending) -> None:
+        """Log a request that is served as before, if its decision in shadow is still awaited."""
+        if pending.undecided is not None:
+            pending.undecided = None
+            self._write(pending.record)
+
+    def opened(self, given: str, caller: Caller) -> RequestRecord | None:
+        """Find the record of the caller's newest request that has the id ``given``, and see to it
+        that it is logged; None if there is none."""
+        for pending in self.find(given):
+            if caller.owns(pending.record.asker.key_hash):
+                self.ensure_logged(pending)
+                return pending.record
+        return None

@@ -11,10 +11,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, WithJsonSchema
 from sqlalchemy.exc import SQLAlchemyError
 
-from litellm_messplus.brain.feedback import Accepted, Caller, Feedback, FeedbackDesk
+from litellm_messplus.brain.feedback import Accepted, Feedback, FeedbackDesk
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.modes import StaleRevisionError
 from litellm_messplus.brain.monitoring import StatusWatch
-from litellm_messplus.brain.shared_counters import Readiness
+from litellm_messplus.brain.workers import Readiness
 from litellm_messplus.figures.figure import Plain
 from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.runtime.counters import Counters
@@ -98,7 +99,7 @@ def build_routes(
     @router.get("/messplus/health", dependencies=[Depends(access.administrator)])
     async def health() -> dict[str, int]:
         """Show what failed or was left out since the start, counted by all workers."""
-        return await watch.counters()
+        return watch.counters()
 
     return router
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.modes import LiveModes, ModeChanges, compare
 from litellm_messplus.brain.routes import Check, refusals
 from litellm_messplus.core.engine import Engine

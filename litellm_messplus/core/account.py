@@ -232,10 +232,6 @@ class Account:
             "pending": [[name, *pending] for name, pending in self.pending.items()],
         }
 
-    def view(self) -> dict[str, Any]:
-        """Return what decisions need of ``plain``: no pending requests, but their sum."""
-        return {**self.plain(), "pending": []}
-
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Account":
         """Rebuild the account that ``plain`` describes."""

@@ -239,19 +239,6 @@ class AdaptivePolicy:
         self.trials = dict(plain.get("trials", {}))
         self.predictor.load(plain["predictor"], arrays)
 
-    def view(self) -> tuple[dict[str, Any], Arrays]:
-        predictor, arrays = self.predictor.view()
-        accounts = {name: account.view() for name, account in self.accounts.items()}
-        unseen = [self.unseen.made, self.unseen.labelled, self.unseen.requests]
-        known = {"accounts": accounts, "unseen": unseen, "trials": dict(self.trials)}
-        return {**known, "predictor": predictor}, arrays
-
-    def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.accounts = {name: Account.of(found) for name, found in plain["accounts"].items()}
-        self.unseen = UnseenCalls(*plain["unseen"])
-        self.trials = dict(plain["trials"])
-        self.predictor.load_view(plain["predictor"], arrays)
-
     def _knowledge(self, candidates: Sequence[str], overrated: float) -> Knowledge:
         known = self.predictor
         places = [known.index[name] for name in candidates]

@@ -245,17 +245,6 @@ class AnswerHeads:
             belief.load(arrays[f"answer_{place}"])
         self._load_others(_ARRAYS, arrays)
 
-    def view(self) -> Arrays:
-        """Return what predictions need of ``arrays``."""
-        means = {f"answer_mean_{place}": each.mean for place, each in enumerate(self._beliefs)}
-        return {**means, **self._others(_VIEW)}
-
-    def load_view(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Predict as the heads did that gave this ``view``; they cannot learn from here."""
-        for place, belief in enumerate(self._beliefs):
-            belief.mean = arrays[f"answer_mean_{place}"]
-        self._load_others(_VIEW, arrays)
-
     def _others(self, names: tuple[str, ...]) -> Arrays:
         found = {f"answer_{name}": attrgetter(name)(self) for name in names}
         spread = {f"answer_{name}": array for name, array in self.spread._asdict().items()}

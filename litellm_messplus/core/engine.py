@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from litellm_messplus.core import snapshot
 from litellm_messplus.core.answer import AnswerSurface
 from litellm_messplus.core.caches import Ahead
 from litellm_messplus.core.decision import Decision, Situation, aim, raised
@@ -26,7 +25,6 @@ from litellm_messplus.core.policy import build_policy
 from litellm_messplus.core.predictor import Seen
 from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.core.prompt_heads import LengthHeads
-from litellm_messplus.core.published import View, load_view
 from litellm_messplus.core.second_answer import CHECKED_SHARE, second
 from litellm_messplus.core.verdict import Rule
 from litellm_messplus.core.zoo_state import ExpectedUse, ZooState
@@ -100,23 +98,20 @@ class Choice:
 class Engine:
     """The decisions of one zoo. ``state`` is exactly the fold of the log up to some position.
     Requests decided since are numbered, and count as in flight with their expected
-    shortfall; ``newest`` is each level's last decision. If ``deciders`` workers decide by states of
-    the same log, each takes the others to have as many requests in flight as itself.
+    shortfall; ``newest`` is each level's last decision.
 
     ``usual_parts`` is set from outside: the cost of a candidate's calls as a part of that without a
     prompt cache. It is not part of the fold, nor are the prices of ``reprice``. ``zoo`` has the
-    candidates that are logged so far. An engine that never ``decides`` only folds.
+    candidates that are logged so far.
     """
 
-    def __init__(self, zoo: Zoo, encoder: EncoderFacts, seed: int, *, decides: bool = True) -> None:
-        self._decides = decides
+    def __init__(self, zoo: Zoo, encoder: EncoderFacts, seed: int) -> None:
         self.zoo = zoo
         self._configured = zoo
         self.prices_now: Mapping[str, Price] = {}
         """The prices last passed to ``reprice``, also of candidates that are not known yet."""
         self.encoder = encoder
         self._seed = seed
-        self.deciders = 1
         self.newest: dict[str, Decision] = {}
         self.usual_parts: dict[str, float] = {}
         self._unfolded: defaultdict[str, dict[str, float]] = defaultdict(dict)
@@ -126,19 +121,6 @@ class Engine:
         """Replace the state, and continue from it."""
         self.state = state
         self._see_zoo()
-
-    def see(self, view: View, deciders: int) -> None:
-        """Decide from a published state from now on, as one of so many ``deciders``."""
-        version = self.state.use.version
-        is_same_zoo = view.plain["catalog"] == self.state.catalog.plain()
-        load_view(self.state, view)
-        self.deciders = deciders
-        if is_same_zoo:
-            self.expectations.calls_changed()
-        else:
-            self._see_zoo()
-        if self.state.use.version != version:
-            self.expectations.prompts_changed(self.usual_parts)
 
     def reprice(self, prices: Mapping[str, Price]) -> None:
         """Decide by these prices from now on, for the candidates that have one."""
@@ -214,7 +196,7 @@ class Engine:
         """Build the situation in which the policy decides, without numbering the request."""
         level, request_id = question.level, question.request_id
         unfolded = self._unfolded[level.name]
-        t = self.state.requests[level.name] + self.deciders * len(unfolded) + 1
+        t = self.state.requests[level.name] + len(unfolded) + 1
         stream = f"{self.zoo.name}/{level.name}"
         expectations = self.expectations
         prompt_tokens = expectations.tokens(
@@ -236,7 +218,7 @@ class Engine:
             t=t,
             alpha=aimed,
             queue=self.state.policy.queue(level.name),
-            in_flight=self.deciders * sum(unfolded.values()),
+            in_flight=sum(unfolded.values()),
             estimates=tuple([each for each in estimates if each.candidate not in fresh]),
             largest=self.zoo.largest,
             exploration_draw=uniform(self._seed, stream, request_id),
@@ -286,11 +268,11 @@ class Engine:
             self.forget(entry.request_id)
         version = self.state.use.version
         self.state.apply(entry)
-        if isinstance(entry, Settled) and self._decides:
+        if isinstance(entry, Settled):
             self.expectations.calls_changed()
         if isinstance(entry, CandidateChanged) or self._is_unsettled:
             self._see_zoo()
-        if self.state.use.version != version and self._decides:  # not while a request waits for it
+        if self.state.use.version != version:  # not while a request waits for it
             self.expectations.prompts_changed(self.usual_parts)
 
     @property
@@ -313,12 +295,3 @@ class Engine:
             return level.alpha
         requests = self.state.requests[level.name]
         return aim(level.alpha, raised(level.alpha, answered, requests, level.confidence))
-
-
-def fingerprints(engines: Mapping[str, Engine]) -> dict[str, str]:
-    """Return the hash of the settings that each engine's fold depends on, by zoo; it never
-    changes."""
-    return {
-        name: snapshot.fingerprint(engine.zoo, engine.encoder.name)
-        for name, engine in engines.items()
-    }

@@ -76,9 +76,9 @@ IDS = 64
 
 
 class Lines:
-    """The lines of one worker. ``key`` is secret and the same for all workers on a database;
-    ``now`` is in seconds, of any monotonic clock. ``forgotten`` is called with each line that is
-    no longer continued, and ``elsewhere`` with a prompt that is not known here."""
+    """The lines of all conversations. ``key`` is secret and that of the database; ``now`` is in
+    seconds, of any monotonic clock. ``forgotten`` is called with each line that is no longer
+    continued."""
 
     def __init__(
         self,
@@ -87,10 +87,8 @@ class Lines:
         lines: int = LINES,
         points: int = POINTS,
         forgotten: Callable[[Line], None] = lambda line: None,
-        elsewhere: Callable[[LineRequest, Digest], LoggedTurn | None] = lambda *_: None,
     ) -> None:
         self._forgotten = forgotten
-        self._elsewhere = elsewhere
         self._digests = Digests(key)
         self._most = lines
         self._lines: OrderedDict[str, Line] = OrderedDict()
@@ -103,7 +101,6 @@ class Lines:
         """Find the place of a request, and remember its prompt."""
         self._sweep(now)
         chain = self._digests.chain(request.scope, request.conversation)
-        self._look_elsewhere(request, chain.longest, now)
         whole, own, parent = chain.whole, self._of_continued(request), None
         line, known = self._by_prefix(request, chain) or (None, whole)
         attached = request.conversation.images + request.conversation.attachments
@@ -169,8 +166,7 @@ class Lines:
             place.line.gave = given[0]
 
     def learn(self, logged: LoggedTurn, now: float) -> None:
-        """Learn the state of a line that another worker served; a line that this worker knows as
-        far is left as it is."""
+        """Learn the state of a line from the log; a line that is known as far is left as it is."""
         line = self._lines.get(logged.line)
         if line is None:
             line = Line(logged.line, logged.conversation, logged.prompt, now)
@@ -186,14 +182,6 @@ class Lines:
         line.attached = None
         if warm is not None:
             _keep_warm(line, logged.deployment, warm)
-
-    def _look_elsewhere(self, request: LineRequest, longest: Beginning | None, now: float) -> None:
-        """Learn who answered just before, if another worker got that request."""
-        if longest is None or self._known(self._prompts.owners(longest.digest)):
-            return
-        logged = self._elsewhere(request, longest.digest)
-        if logged is not None:
-            self.learn(logged, now)
 
     def _by_prefix(self, request: LineRequest, chain: Chain) -> tuple[Line, Beginning] | None:
         """Find the line that shares the longest beginning, and that beginning; None if none is

@@ -234,12 +234,6 @@ class PaperPolicy:
     def arrays(self) -> Arrays:
         return {**self.heads.arrays(), "label_means": self.means.counts}
 
-    def view(self) -> tuple[dict[str, Any], Arrays]:
-        return {"queues": dict(self.queues), "waiting": []}, self.arrays()
-
-    def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.load(plain, arrays)
-
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         fill({"label_means": self.means.counts}, arrays)
         self.heads.load(arrays)

@@ -96,12 +96,6 @@ class Policy(Protocol):
     def load(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Load the state of another policy with the same settings."""
 
-    def view(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what decisions need of ``plain`` and ``arrays``."""
-
-    def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Decide as the policy with the same candidates did that gave this ``view``."""
-
 
 # The policies by name, and the heads of policy `paper`.
 

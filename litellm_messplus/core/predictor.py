@@ -22,7 +22,7 @@ from litellm_messplus.core.head import Arrays, Label
 from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.core.prompt_heads import PromptHeads
 from litellm_messplus.core.rates import FadingRate, optimism, rates
-from litellm_messplus.core.recent import VIEW, RecentPrompts
+from litellm_messplus.core.recent import RecentPrompts
 from litellm_messplus.core.trust import log_odds, logistic, within
 from litellm_messplus.runtime.bounded import Bounded
 
@@ -272,24 +272,6 @@ class Predictor:
         self.heads.load(arrays)
         self.answers.load(arrays)
         self.recent.load(plain["recent"], arrays)
-        self._refresh()
-        self._rebase()
-
-    def view(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what predictions need of ``plain`` and ``arrays``."""
-        recent = self.recent
-        shown = {f"recent_{name}": getattr(recent, name) for name in VIEW}
-        counts = [recent.added, recent.labels, recent.version]
-        plain = {"recent": counts, "changes": [test.plain() for test in self.changes]}
-        return plain, {**self._rates(), **self.heads.view(), **self.answers.view(), **shown}
-
-    def load_view(self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Predict as the predictor of the same candidates did that gave this ``view``; it cannot
-        learn from here."""
-        self._load_rates(plain, arrays)
-        self.heads.load_view(arrays)
-        self.answers.load_view(arrays)
-        self.recent.load_view(plain["recent"], arrays)
         self._refresh()
         self._rebase()
 

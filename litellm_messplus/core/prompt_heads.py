@@ -143,17 +143,6 @@ class PromptHeads:
             belief.load(arrays[f"belief_{place}"])
         self._load_others(arrays)
 
-    def view(self) -> dict[str, NDArray[Any]]:
-        """Return what predictions need of ``arrays``: no covariance."""
-        means = {f"mean_{place}": each.mean for place, each in enumerate(self._beliefs)}
-        return {**means, **self._others()}
-
-    def load_view(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Predict as the heads did that gave this ``view``; they cannot learn from here."""
-        for place, belief in enumerate(self._beliefs):
-            belief.mean = arrays[f"mean_{place}"]
-        self._load_others(arrays)
-
     def _others(self) -> dict[str, NDArray[Any]]:
         """Return what was learned in addition to the beliefs."""
         average = {f"average_{name}": array for name, array in self.average.arrays().items()}
@@ -274,19 +263,6 @@ class LengthHeads:
             belief.load(arrays[f"length_{place}"])
         self.average.load({name: arrays[f"length_{name}"] for name in self.average.arrays()})
         self.noise = arrays["length_noise"].copy()
-        self._combine()
-
-    def view(self) -> dict[str, NDArray[Any]]:
-        """Return what predictions need of ``arrays``: no covariance."""
-        means = {f"length_mean_{place}": each.mean for place, each in enumerate(self._beliefs())}
-        average = {f"length_{name}": array for name, array in self.average.arrays().items()}
-        return {**means, **average}
-
-    def load_view(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Predict as the heads did that gave this ``view``; they cannot learn from here."""
-        for place, belief in enumerate(self._beliefs()):
-            belief.mean = arrays[f"length_mean_{place}"]
-        self.average.load({name: arrays[f"length_{name}"] for name in self.average.arrays()})
         self._combine()
 
     def _beliefs(self) -> list[Belief]:

@@ -127,12 +127,6 @@ class RecentPrompts:
             setattr(self, name, arrays[f"recent_{name}"].copy())
         self.ramps[self.is_seen] = ramps(self.numbers[self.is_seen])
 
-    def load_view(self, counts: Sequence[int], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Show the predictions of the prompts that gave this view, without the prompts."""
-        self.added, self.labels, self.version = counts
-        for name in VIEW:
-            setattr(self, name, arrays[f"recent_{name}"])
-
 
 VIEW = ("offsets", "means", "satisfaction", "hope")
 _ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "hope")

@@ -1,7 +1,6 @@
 """The learner: appends records to the log, and folds the log into the state that is decided from.
 
-A database has one learner. It runs in the process that serves (then the journal hands it records
-by reference), or in a process of its own (`learning/process.py`), which takes them from the inbox.
+A database has one learner, that of its brain. Others may write to the log too, such as commands.
 """
 
 import asyncio
@@ -43,8 +42,7 @@ Also = Callable[[AsyncConnection], Awaitable[None]]
 class Learner:
     """The writer of the log. The state of each engine is the fold of the log up to ``position``.
 
-    ``arrivals`` is notified of ids read from the log, ``followed`` is called with the position up
-    to which records of other writers are folded in; ``snapshot_position`` is that of the newest
+    ``arrivals`` is notified of ids read from the log; ``snapshot_position`` is that of the newest
     snapshot.
     """
 
@@ -52,15 +50,11 @@ class Learner:
     engines: Mapping[str, Engine]
     counters: Counters
     _: KW_ONLY
-    followed: Callable[[int], None] | None = None
     snapshot_every: int = SNAPSHOT_EVERY
     position: int = 0
 
     def __post_init__(self) -> None:
-        self.state_seconds, self.look_seconds = 0.0, FOLLOW_SECONDS
-        self.arrivals = Arrivals()
-        self.has_state = asyncio.Event()
-        self.has_state.set()
+        self.look_seconds, self.arrivals = FOLLOW_SECONDS, Arrivals()
         self.snapshot_position = self._to_sum = self.position
         self._summed_at = -math.inf
         self._recent = RecentRequests()
@@ -113,7 +107,7 @@ class Learner:
             elif is_next:
                 await self._fold(appended.last, {type(record) for record in records})
             else:
-                await self._follow(appended.last)
+                await self._fold(appended.last)
         finally:  # they are committed: what was not read back is folded in later
             self.arrivals.came(records)
         await self._do_what_is_due()
@@ -124,15 +118,8 @@ class Learner:
 
     async def look(self) -> None:
         """Read the end of the log, and fold in what other writers wrote."""
-        await self._follow(await log.head(self.database))
+        await self._fold(await log.head(self.database))
         await self._do_what_is_due()
-
-    async def _follow(self, upto: int) -> None:
-        """Read the log, with other writers' records, up to a position, and call ``followed``."""
-        is_new = upto > self.position
-        await self._fold(upto)
-        if is_new and self.followed is not None:
-            self.followed(self.position)
 
     async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
         """Read the log up to a position, and fold it in."""

@@ -1,76 +1,115 @@
-"""The hands of one worker: built around the brain, started, and stopped in an order that loses
-nothing."""
+"""The hands of one worker: built around the road to the brain, started, and stopped in an order that
+loses nothing."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from fastapi import APIRouter
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import make_url
 
-from litellm_messplus.brain.brain import Brain, Hands
-from litellm_messplus.brain.modes import LiveModes
-from litellm_messplus.core.encoder import Encoder
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.learning.keeper import Keeper
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.keeper import Keeper
+from litellm_messplus.brain.process import BrainSettings
+from litellm_messplus.records import new_id
+from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Closings, Periodic
-from litellm_messplus.serving.authentication import ACCESS
 from litellm_messplus.serving.deployments.deployment import Failing, shared_path
 from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
 from litellm_messplus.serving.deployments.metering import Meter, PromptTokens
 from litellm_messplus.serving.ends import CallSink
-from litellm_messplus.serving.judges import JudgeCalls
+from litellm_messplus.serving.forwarding import build_forwarding
+from litellm_messplus.serving.link import RemoteRoad
 from litellm_messplus.serving.litellm_seam import flush_log_events
 from litellm_messplus.serving.open_requests import OpenRequests
-from litellm_messplus.serving.page import Page
 from litellm_messplus.serving.reading import RequestReader
 from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.serving.router import RequestRouter
 from litellm_messplus.serving.scores import AnswerScores
 from litellm_messplus.serving.second import SecondAnswers
 from litellm_messplus.serving.served import ServedCalls
-from litellm_messplus.serving.surfaces.answers import plain_response_id
+from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo, Zoos
 
 COUNTING_SHARE = 0.4
 """Share of the deadline that a request waits until the tokens of its long prompt are counted."""
+ANSWER_SECONDS = 1.0
+"""Seconds beyond the deadline in which the brain must answer; then a request is served safely."""
+INSIDE = "inside"
+"""The id of the only worker of a brain inside it."""
+
+
+class BrainInside:
+    """The way to a brain in this process."""
+
+    def __init__(self, brain: Brain, hands: WorkerHands) -> None:
+        self.brain, self.road, self.worker = brain, brain.road, INSIDE
+        self.zoos: Mapping[str, Zoo] = Zoos(brain.engines)
+        self.holds, self.safe = brain.holds.holds, dict[str, str]()
+        self.counters = brain.counters
+        brain.workers.join(INSIDE, hands, datetime.now(UTC))
+
+    def start(self, tasks: Periodic) -> None:
+        """Begin in the running event loop."""
+        self.brain.start()
+
+    async def close(self) -> None:
+        """Write everything."""
+        await self.brain.close()
+
+
+class BrainApart:
+    """The way to a brain in another process, which this worker's ``keeper`` starts if none runs;
+    without one, it is a service of its own."""
+
+    def __init__(self, given: BrainSettings, hands: WorkerHands, keeper: Keeper | None) -> None:
+        self.worker, self.counters = new_id(), Counters()
+        seconds = ANSWER_SECONDS + given.settings.deadline_seconds
+        self.road = self.link = RemoteRoad(given, self.worker, self.counters, seconds)
+        self._hands, self._keeper = hands, keeper
+        self.zoos: Mapping[str, Zoo] = hands.zoos
+        self.safe = hands.safe
+
+    def holds(self, zoo: str) -> bool:
+        """Tell whether the conversations of a zoo are held now."""
+        return zoo in self._hands.holding
+
+    def start(self, tasks: Periodic) -> None:
+        """Begin in the running event loop."""
+        self.link.start(self._hands)
+        if self._keeper is not None:
+            self._keeper.start(tasks, lambda: self.link.is_connected)
+
+    async def close(self) -> None:
+        """Wait until the brain has written what ended; then let it end, if it is this worker's."""
+        await self.link.close()
+        if self._keeper is not None:
+            await self._keeper.close()
 
 
 class Parts:
     """The parts of one worker process: LiteLLM's hooks use those without an underscore.
-
-    ``engines``, ``position``, ``modes`` and ``keeper`` are the brain's; ``prompt_tokens`` counts
-    for the candidates whose tokenizer is available.
-    """
+    ``prompt_tokens`` counts for the candidates whose tokenizer is available."""
 
     def __init__(
         self,
         settings: MessplusSettings,
-        encoder: Encoder,
-        engines: dict[str, Engine],
-        database: AsyncEngine,
-        position: int = 0,
-        *,
+        way: BrainInside | BrainApart,
         prompt_tokens: PromptTokens | None = None,
-        modes: LiveModes | None = None,
-        keeper: Keeper | None = None,
     ) -> None:
-        index, open_requests = DeploymentIndex(), OpenRequests()
-        hands = Hands(index.candidate, JudgeCalls, plain_response_id)
-        brain = Brain(
-            *(settings, encoder, engines, database, hands, position), modes=modes, keeper=keeper
-        )
-        self.brain, self.counters = brain, brain.counters
-        self.zoos: Mapping[str, Zoo] = Zoos(engines)
-        counters, closings = brain.counters, Closings(brain.counters)
-        self._closings, keep = closings, closings.keep  # closed in the reverse order
-        keep(brain)
-        self.live = LiveZoos(self.zoos, index, brain.catalog, counters)
+        self.way, self.zoos = way, way.zoos
+        index, open_requests, road = DeploymentIndex(), OpenRequests(), way.road
+        self.counters = counters = way.counters
+        closings = self._closings = Closings(counters)  # closed in the reverse order
+        keep = closings.keep
+        keep(way)
+        self.live = LiveZoos(self.zoos, index, road, way.worker, counters)
         gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         scores = AnswerScores(settings.zoos, counters)
-        sink = CallSink(Meter(self.zoos, index.prices, counters), brain, scores, counters)
-        failing = Failing(shared_path(database.url))
+        sink = CallSink(Meter(self.zoos, index.prices, counters), road, scores, counters)
+        failing = Failing(shared_path(make_url(settings.database)))
         self.served = keep(ServedCalls(open_requests, index, sink, failing, counters))
         closings.then(flush_log_events, "LiteLLM's log events")
         explorer = keep(Explorer(sink, counters))
@@ -79,10 +118,11 @@ class Parts:
             RequestRouter(
                 self.zoos,
                 self.live,
-                brain,
-                RequestReader(brain.holds, counters, settings.store_identities),
+                road,
+                way.safe,
+                RequestReader(way.holds, counters, settings.store_identities),
                 gates,
-                prompt_tokens or PromptTokens(list(engines), []),
+                prompt_tokens or PromptTokens(list(self.zoos), []),
                 failing,
                 open_requests,
                 explorer,
@@ -90,18 +130,21 @@ class Parts:
                 counters,
             )
         )
-        self._page = keep(Page(database, engines, brain.modes, brain.watch, counters))
         self.tasks = keep(Periodic(counters))
+
+    @property
+    def brain(self) -> Brain:
+        """The brain, if it is inside this process."""
+        assert isinstance(self.way, BrainInside)
+        return self.way.brain
 
     def routes(self) -> APIRouter:
         """Return the endpoints under `/messplus`."""
-        routes = self.brain.routes(ACCESS)
-        routes.include_router(self._page.routes())
-        return routes
+        return build_forwarding(self.way.road, self.way.worker, self.counters)
 
     def start(self) -> None:
         """Begin in the running event loop."""
-        self.brain.start(self.tasks)
+        self.way.start(self.tasks)
         self.live.start(self.tasks)
         self.served.start(self.tasks)
 

@@ -6,7 +6,7 @@ answered or failed."""
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
-from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.contract import Road
 from litellm_messplus.brain.messages import Author, Continued, Ended
 from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
 from litellm_messplus.core.engine import Reading
@@ -71,7 +71,7 @@ class CallSink:
     sources of labels."""
 
     meter: Meter
-    brain: Brain
+    road: Road
     scores: AnswerScores
     counters: Counters
 
@@ -92,7 +92,7 @@ class CallSink:
             with self.counters.tolerated("answers_unread", "an answer gets no label"):
                 answer = surface.read_answer(response)
             is_shown = answer is not None
-        self.brain.ended(Ended(call, is_shown, answer, continued))
+        self.road.ended(Ended(call, is_shown, answer, continued, record))
         return call
 
     async def read(self, opened: OpenRequest, end: CallEnd) -> CallEnd:

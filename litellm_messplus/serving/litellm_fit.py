@@ -51,7 +51,7 @@ class UnfitLitellmError(MessplusError):
 def start() -> "MessplusPlugin":
     """Start the plugin for the running proxy; end the process with a line if that fails."""
     gc.freeze()  # runs during the start, over LiteLLM's objects, took a quarter of its time
-    learner = _launched()
+    launched = _launched()
     try:
         untested = check_litellm()
         from litellm_messplus.serving import startup
@@ -59,19 +59,19 @@ def start() -> "MessplusPlugin":
         if untested:
             startup.show_log()
             logger.warning(untested)
-        return startup.start(learner)
+        return startup.start(launched)
     except Exception as error:
         end_process(error)
 
 
 def _launched() -> "Popen[bytes] | None":
-    """Start the learner's process, so that it loads its modules while this process does; None if
+    """Start the brain's process, so that it loads its modules while this process does; None if
     none is configured, or something is wrong, which the start finds next."""
     with suppress(Exception):
-        from litellm_messplus.learning.keeper import launch
+        from litellm_messplus.brain.keeper import launch
         from litellm_messplus.serving.litellm_seam import proxy_configuration
 
-        if proxy_configuration()["messplus"].get("learner", "process") == "process":
+        if proxy_configuration()["messplus"].get("brain", "process") == "process":
             return launch()
     return None
 

@@ -1,9 +1,8 @@
 """Reading of a request: LiteLLM's arguments as the plain data that the brain decides by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from litellm_messplus.brain.holds import Holds
 from litellm_messplus.brain.messages import Asked
 from litellm_messplus.core.hold import Signs
 from litellm_messplus.runtime.counters import Counters
@@ -25,7 +24,7 @@ from litellm_messplus.serving.surfaces.signs import read_signs
 class RequestReader:
     """The reader of requests. What only conversations need is read where they are held."""
 
-    holds: Holds
+    holds: Callable[[str], bool]
     counters: Counters
     keeps_names: bool
 
@@ -42,7 +41,7 @@ class RequestReader:
         given, conversation = request.kwargs, request.conversation
         metadata, earlier = request.client_metadata, request.continues
         signs, ids = Signs(), tuple[str, ...]()
-        if self.holds.holds(zoo):
+        if self.holds(zoo):
             try:
                 signs = read_signs(request)
                 ids = () if request.plain is not None else ids_in(request.prompt)

@@ -122,7 +122,7 @@ class Explorer:
             # A fresh context: nothing of the user's request may leak into the call, or back.
             if contextvars.Context().run(self._calls.start, call, "exploration") is None:
                 self._counters.add("explorations_left_out")
-                self._sink.brain.left_out(record.request_id)
+                self._sink.road.left_out(record.request_id)
 
     async def close(self) -> None:
         """Wait for the calls in progress, for at most ``CLOSE_SECONDS``."""

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.contract import Road
 from litellm_messplus.brain.messages import Admission, Asked, judged_request
+from litellm_messplus.brain.wire import BrainAwayError
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
@@ -53,7 +54,8 @@ class RequestRouter:
 
     zoos: Mapping[str, Zoo]
     live: LiveZoos
-    brain: Brain
+    road: Road
+    safe: Mapping[str, str]
     reader: RequestReader
     gates: Gates
     prompt_tokens: PromptTokens
@@ -88,11 +90,17 @@ class RequestRouter:
         if self.live.passes(zoo, deployments):
             return deployments
         request = read_request(messages, kwargs)
-        if request is None or (request.continues and not self.brain.holds.holds(name)):
+        if request is None or (request.continues and not self.reader.holds(name)):
             return _continued(deployments, kwargs)
         opened = self.open_requests.get(request.metadata, request.litellm_call_id)
         if opened is None:
-            opened = await self._begin(zoo, deployments, request)
+            try:
+                opened = await self._begin(zoo, deployments, request)
+            except (BrainAwayError, TimeoutError):
+                self.counters.failure("brain_away", "a request is served without a decision")
+                order = target_order(request.kwargs)
+                safe = self.safe.get(name) or zoo.settings.before or zoo.largest
+                return served_before(deployments, safe, frozenset(), frozenset(), order)
         else:
             opened.attempted(request.kwargs, request.attempts)
             if opened.before is None:
@@ -135,13 +143,13 @@ class RequestRouter:
             opened = self.open_requests.get(request.metadata, request.litellm_call_id)
             if opened is not None:
                 return opened
-        began = time.perf_counter()
-        asked = self.reader.read(new_id(), zoo.name, request, deployments)
-        before = self.brain.begin(asked)
-        if before is not None:
-            return self._serve_before(before, zoo, asked, deployments, request)
         decided = self._deciding[key] = asyncio.Event()
         try:
+            began = time.perf_counter()
+            asked = self.reader.read(new_id(), zoo.name, request, deployments)
+            before = await self.road.begin(asked)
+            if before is not None:
+                return await self._serve_before(before, zoo, asked, deployments, request)
             return await self._serve(zoo, asked, deployments, request, began)
         finally:
             del self._deciding[key]
@@ -157,7 +165,7 @@ class RequestRouter:
     ) -> OpenRequest:
         """Have a request decided that waits for it, and begin its unseen calls."""
         needs, admission = await self._admit(zoo, deployments, request)
-        order = await self.brain.decide(asked.request_id, admission, began)
+        order = await self.road.decide(asked.request_id, admission, time.perf_counter() - began)
         opened = OpenRequest(order, needs, admission.barred, **handing(request))
         if order.is_read:
             opened.first = first_of(zoo.name, request)
@@ -184,7 +192,7 @@ class RequestRouter:
             opened.scored = judged_request(opened.record, asked)
         self.explorer.start(opened, opened.order.explored, request)
 
-    def _serve_before(
+    async def _serve_before(
         self,
         before: str,
         zoo: Zoo,
@@ -195,7 +203,7 @@ class RequestRouter:
         """Open a request that is served as before, and have it decided in a task if that is due. It
         is logged once: with the choice, or without if its call ends before the decision, or none is
         due."""
-        order = self.brain.pass_by(asked.request_id, known_before(before, deployments))
+        order = await self.road.pass_by(asked.request_id, known_before(before, deployments))
         opened = OpenRequest(order, before=before, **handing(request))
         self._open(opened, request)
         if order.is_due:
@@ -204,7 +212,7 @@ class RequestRouter:
             shadow = self._shadow(zoo, asked, deployments, kept, opened)
             if self._shadows.start(shadow, "shadow") is None:
                 self.counters.add("asides_dropped")
-                self.brain.give_up(asked.request_id)
+                self.road.give_up(asked.request_id)
         return opened
 
     async def _shadow(
@@ -219,7 +227,8 @@ class RequestRouter:
         began = time.perf_counter()
         try:
             needs, admission = await self._admit(zoo, deployments, request)
-            order = await self.brain.shadow(asked.request_id, admission, began)
+            spent = time.perf_counter() - began
+            order = await self.road.shadow(asked.request_id, admission, spent)
             if order is None:
                 self.counters.add("asides_late")
                 return
@@ -227,7 +236,7 @@ class RequestRouter:
             self._follow(opened, asked, request)
         except Exception:
             self.counters.failure("aside_failures", "a request was not decided in shadow")
-            self.brain.give_up(asked.request_id)
+            self.road.give_up(asked.request_id)
 
 
 def handing(request: IncomingRequest) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class SecondAnswers:
         deployment = hidden_params(response).get("model_id")
         if self.index.candidate(opened.record.zoo, deployment) != opened.record.chosen:
             return None
-        return await self.sink.brain.read(opened.record.request_id, opened.looks)
+        return await self.sink.road.read(opened.record.request_id, opened.looks)
 
     async def _ask(
         self, opened: OpenRequest, first: First, surface: Surface, candidate: str

@@ -96,7 +96,7 @@ class ServedCalls:
             author = self._server(opened, data, call_info) if second is None else second.author
         if response is not None:
             request_id = opened.record.request_id
-            self.sink.brain.called(request_id, author.deployment_id, opened.response_id)
+            self.sink.road.called(request_id, author.deployment_id, opened.response_id)
             model = hidden_params(response).get("model_id")
             is_whole = not hasattr(type(response), "__aiter__")
             got = Handed(author, time.monotonic(), model, response if is_whole else None)
@@ -257,7 +257,7 @@ class ServedCalls:
         """Find the author of an answer from LiteLLM's cache; ``UNKNOWN`` if it is not known."""
         with self.counters.tolerated("header_failures", "an answer went without its author"):
             opened.response_id = await answers.repeated_id(response)
-            opened.author = await self.sink.brain.author_of(opened.record.zoo, opened.response_id)
+            opened.author = await self.sink.road.author_of(opened.record.zoo, opened.response_id)
         return opened.author or UNKNOWN
 
     async def _author(self, opened: OpenRequest, report: Report | None) -> Author:
@@ -272,7 +272,7 @@ class ServedCalls:
             repeated = opened.response_id
             if repeated is None and report is not None:
                 repeated = await answers.repeated_id(report.answer)
-            found = await self.sink.brain.author_of(opened.record.zoo, repeated)
+            found = await self.sink.road.author_of(opened.record.zoo, repeated)
             if found is None:
                 self.counters.add("cached_answers_unknown")
             return found or UNKNOWN

@@ -8,39 +8,42 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from subprocess import Popen
 from typing import Any
 
-from sqlalchemy import make_url
 from threadpoolctl import threadpool_limits
 
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.keeper import BrainGoneError, Keeper
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.brain.opening import Opened, open_database
-from litellm_messplus.core.encoder import Encoder
+from litellm_messplus.brain.process import brain_settings
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.encoders.lookup import load_encoder
-from litellm_messplus.learning.keeper import Keeper
-from litellm_messplus.learning.process import KnownEncoder, LearnerSettings
 from litellm_messplus.runtime.counters import logger
-from litellm_messplus.runtime.errors import DatabaseAwayError
+from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.runtime.tasks import apart
 from litellm_messplus.serving.checking import honoured, label_sources
-from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.composition import BrainApart, BrainInside, Parts
 from litellm_messplus.serving.deployments import capabilities
 from litellm_messplus.serving.deployments.metering import PromptTokens
+from litellm_messplus.serving.link import reach
 from litellm_messplus.serving.litellm_seam import proxy_configuration
 from litellm_messplus.serving.plugin import MessplusPlugin
+from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.database import create_engine, without_passwords
 
-# A start while the database is away: LiteLLM serves as without the plugin until it is reachable.
+# A start while the database is away, or the brain: LiteLLM serves as without the plugin until then.
 
 
 RETRY_SECONDS = 5.0
+FIRST_SECONDS = 30.0
+"""Seconds that a start waits for a brain that another worker has started."""
 
 OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
 """The function that opens the database and restores the engines, in any event loop."""
@@ -53,27 +56,26 @@ def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
 
     async def join() -> None:
         opened = await _opened(plugin, open_database)
-        plugin.parts.brain.begin_at(opened.position or 0)
+        plugin.parts.brain.begin_at(opened.position)
         plugin.parts.brain.line_log.begin(opened.conversation_key)
         plugin.start()
-        await _route(plugin, zoos, "the database is there")
+        plugin.zoos = zoos
+        logger.warning("the database is there: requests are routed from now on")
 
     plugin.parts.tasks.start(join(), "joining")
 
 
-def route_later(plugin: MessplusPlugin) -> None:
-    """Remove every zoo from the plugin until a learner has published a state."""
+def route_later(plugin: MessplusPlugin, connected: Callable[[], Awaitable[None]]) -> None:
+    """Remove every zoo from the plugin until a brain answers."""
     zoos, plugin.zoos = plugin.zoos, {}
-    plugin.counters.failure("state_awaited", "no learner has published a state yet")
-    work = _route(plugin, zoos, "a learner has published a state")
-    plugin.parts.tasks.start(work, "state-awaited")
+    plugin.counters.add("database_awaited")
 
+    async def join() -> None:
+        await connected()
+        plugin.zoos = zoos
+        logger.warning("the brain answers: requests are routed from now on")
 
-async def _route(plugin: MessplusPlugin, zoos: Mapping[str, Zoo], why: str) -> None:
-    """Start to route these zoos, once there is a state to decide from."""
-    await plugin.parts.brain.sink.has_state.wait()
-    plugin.zoos = zoos
-    logger.warning("%s: requests are routed from now on", why)
+    plugin.parts.tasks.start(join(), "joining")
 
 
 async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:
@@ -154,7 +156,7 @@ def freeze_startup_objects() -> None:
 
 
 def start(launched: Popen[bytes] | None) -> MessplusPlugin:
-    """Build the plugin for the running proxy. ``launched`` is the learner's process, if it is
+    """Build the plugin for the running proxy. ``launched`` is the brain's process, if it is
     loading already."""
     return _start(proxy_configuration(), launched)
 
@@ -164,45 +166,21 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
     threadpool_limits(limits=1, user_api="blas")
     show_log()
     settings, zoos = honoured(config)
-    encoder = load_encoder(settings.encoder)
-    keeper = None
-    if settings.learner == "process":
-        keeper = Keeper(learner_settings(settings, zoos, encoder), launched)
-    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
-    modes = LiveModes(settings.zoos)
-    opened = _restored(settings, engines, modes, keeper)
-    position = None if opened is None else opened.position
-    database = create_engine(settings.database)
-    prompt_tokens = PromptTokens(list(zoos), config.get("model_list") or [])
-    prompt_tokens.warm_up()
-    capabilities.warm_up(
-        [each for each in config.get("model_list") or [] if each.get("model_name") in zoos]
-    )
-    plugin = MessplusPlugin(
-        Parts(
-            settings,
-            encoder,
-            engines,
-            database,
-            position or 0,
-            prompt_tokens=prompt_tokens,
-            modes=modes,
-            keeper=keeper,
-        )
-    )
-    if opened is None:
-        join_later(plugin, partial(open_database, settings, engines, modes, keeper))
+    models = config.get("model_list") or []
+    prompt_tokens = PromptTokens(list(zoos), models)
+    hands = WorkerHands(zoos)
+    if settings.brain == "inside":
+        plugin, position = _inside(settings, zoos, hands, prompt_tokens)
     else:
-        plugin.parts.brain.line_log.begin(opened.conversation_key)
-        plugin.start()
-        if opened.position is None:
-            route_later(plugin)
+        plugin, position = _apart(settings, zoos, hands, prompt_tokens, launched)
+    prompt_tokens.warm_up()
+    capabilities.warm_up([each for each in models if each.get("model_name") in zoos])
     plugin.attach()
     freeze_startup_objects()
     logger.info(
         banner(
             zoos,
-            encoder=encoder.name,
+            encoder=settings.encoder,
             database=settings.database,
             position=position,
         )
@@ -210,28 +188,60 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
     return plugin
 
 
-def learner_settings(
-    settings: MessplusSettings, zoos: Mapping[str, Zoo], encoder: Encoder
-) -> LearnerSettings:
-    """Return what a learner of this proxy needs to know."""
-    known = KnownEncoder(encoder.name, encoder.dimension, encoder.is_fast)
-    database = make_url(settings.database)
-    if database.get_backend_name() == "sqlite":  # as this process finds it
-        database = database.set(database=os.path.abspath(database.database or ""))
-    url = database.render_as_string(hide_password=False)
-    return LearnerSettings(url, dict(zoos), known, settings.seed)
-
-
-def _restored(
+def _inside(
     settings: MessplusSettings,
-    engines: dict[str, Engine],
-    modes: LiveModes,
-    keeper: Keeper | None,
-) -> Opened | None:
-    """Open the database; None if it does not answer now, since it may come back."""
-    opening = open_database(settings, engines, modes, keeper)
+    zoos: Mapping[str, Zoo],
+    hands: WorkerHands,
+    prompt_tokens: PromptTokens,
+) -> tuple[MessplusPlugin, int | None]:
+    """Build and start the plugin with the brain in this process; return it with the end of the log,
+    None while the database is away."""
+    encoder = load_encoder(settings.encoder)
+    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
+    modes = LiveModes(settings.zoos)
+    opening = partial(open_database, settings, engines, modes)
     try:
-        return apart(opening)
+        opened: Opened | None = apart(opening())
     except DatabaseAwayError as error:
         logger.warning("starting without the database, which is tried again: %s", error)
-        return None
+        opened = None
+    database, position = create_engine(settings.database), opened and opened.position
+    brain = Brain(settings, encoder, engines, database, position or 0, modes=modes)
+    plugin = MessplusPlugin(Parts(settings, BrainInside(brain, hands), prompt_tokens))
+    if opened is None:
+        join_later(plugin, opening)
+    else:
+        brain.line_log.begin(opened.conversation_key)
+        plugin.start()
+    return plugin, position
+
+
+def _apart(
+    settings: MessplusSettings,
+    zoos: Mapping[str, Zoo],
+    hands: WorkerHands,
+    prompt_tokens: PromptTokens,
+    launched: Popen[bytes] | None,
+) -> tuple[MessplusPlugin, int | None]:
+    """Build and start the plugin with the brain in another process; return it with the end of the
+    log, None while the database or the brain is away."""
+    given = brain_settings(settings, zoos)
+    keeper = Keeper(given, launched) if settings.brain == "process" else None
+    position = None
+    try:
+        if keeper is not None:
+            keeper.begin()
+        position = apart(reach(given, FIRST_SECONDS if keeper is not None else 0.0))
+        if position is None and keeper is not None:
+            raise ConfigurationError(
+                "messplus.brain",
+                settings.brain,
+                "`tcp://host:port`, for the brain of this database runs on another machine",
+            )
+    except (DatabaseAwayError, BrainGoneError) as error:
+        logger.warning("starting without the brain, which is tried again: %s", error)
+    way = BrainApart(given, hands, keeper)
+    plugin = MessplusPlugin(Parts(settings, way, prompt_tokens))
+    plugin.start()
+    route_later(plugin, way.link.connected)
+    return plugin, position

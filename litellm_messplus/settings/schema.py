@@ -1,7 +1,7 @@
 """Every setting, its default and what is allowed. Unknown keys are refused."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -296,11 +296,14 @@ class MessplusSettings(Settings):
         default=0.5,
         description="How long decisions and calls may wait to be written. Feedback never waits.",
     )
-    learner: Literal["process", "inside"] = Field(
+    brain: str = Field(
         default="process",
-        description="Where the log is folded into the state that requests are decided from: in one "
-        "process for all workers, which a worker starts, or `inside` every worker, which needs no "
-        "process and more of each worker's time: see [many workers](scaling.md).",
+        pattern=r"^(process|inside|tcp://[^/:\s]+:[0-9]{1,5})$",
+        description="Where requests are decided and learned from: in one process for all workers "
+        "of this machine, which a worker starts; `inside` the only worker; or by a service for "
+        "several machines, `tcp://host:port`, which `messplus brain` runs there and whose token "
+        "is `MESSPLUS_BRAIN_TOKEN`: see [many workers](scaling.md).",
+        json_schema_extra=cells(allowed="`process`, `inside`, or `tcp://host:port`"),
     )
     retention: RetentionSettings | None = Field(
         default=None,

@@ -4,13 +4,12 @@ conversations."""
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.store.rows import storable
-from litellm_messplus.store.tables import calls, log_head, outcomes, requests, worker_counters
-from litellm_messplus.store.worker_counters import ENDED, SILENT
+from litellm_messplus.store.tables import calls, log_head, outcomes, requests
 
 # The model that wrote an answer, by its response id.
 
@@ -43,25 +42,18 @@ async def author(engine: AsyncEngine, zoo: str, response_id: str) -> Columns | N
 LOOKED_BACK = timedelta(days=2)
 
 
-async def left_open(engine: AsyncEngine, now: datetime) -> list[tuple[str, str]]:
+async def left_open(engine: AsyncEngine, started: datetime) -> list[tuple[str, str]]:
     """Find the ids of the requests that gone workers have left open, and the models chosen: older
-    than all workers that run."""
-    worker = worker_counters.c
-    oldest = select(func.min(worker.started_at)).where(
-        worker.worker != ENDED, worker.updated_at >= now - SILENT
+    than all workers that run, the first of which ``started`` then."""
+    query = (
+        select(requests.c.request_id, requests.c.chosen)
+        .join(outcomes, outcomes.c.request_id == requests.c.request_id)
+        .where(
+            requests.c.created_at.between(started - LOOKED_BACK, started),
+            outcomes.c.status.is_(None),
+        )
     )
     async with engine.connect() as connection:
-        started: datetime | None = (await connection.execute(oldest)).scalar_one()
-        if started is None:
-            return []
-        query = (
-            select(requests.c.request_id, requests.c.chosen)
-            .join(outcomes, outcomes.c.request_id == requests.c.request_id)
-            .where(
-                requests.c.created_at.between(now - LOOKED_BACK, started),
-                outcomes.c.status.is_(None),
-            )
-        )
         return [(row[0], row[1]) for row in await connection.execute(query)]
 
 

@@ -252,54 +252,6 @@ snapshots = Table(
     comment="A cache of the fold of the log: a start continues from the newest that fits.",
 )
 
-worker_counters = Table(
-    "worker_counters",
-    metadata,
-    Column(
-        "worker",
-        String(64),
-        primary_key=True,
-        comment="The id of a worker process; `ended` stands for all that have ended.",
-    ),
-    required("started_at", UtcDateTime, "When it began to count, UTC."),
-    required("updated_at", UtcDateTime, "When it was last updated, UTC."),
-    required("counts", JSON, "What it counted, by name."),
-    comment="Counters of the workers of all proxies on this database; a worker that has ended is "
-    "added to the row `ended`, which is reset when none runs.",
-)
-
-inbox = Table(
-    "inbox",
-    metadata,
-    Column("id", Position, primary_key=True, comment="Order of the batches."),
-    required("worker", String(64), "The worker that wrote it."),
-    required("number", BigInteger, "Its number among those of the worker, from 1."),
-    required("records", LargeBinary, "The records, encoded: only the learner reads them."),
-    comment="Records on their way into the log: the learner moves them, mostly within 0.1 s.",
-)
-
-deciders = Table(
-    "deciders",
-    metadata,
-    key("worker", String(64), "A worker that writes to the inbox."),
-    required("taken", BigInteger, "The number of its newest batch that is in the log."),
-    required("seen_at", UtcDateTime, "When that was taken, UTC."),
-    comment="How far the records of each worker are in the log; one that is silent for an hour "
-    "is forgotten.",
-)
-
-learner = Table(
-    "learner",
-    metadata,
-    key("id", Integer, "Always 1."),
-    required("epoch", BigInteger, "Counts the elections: only the newest learner may write."),
-    optional("process", String(255), "Machine and process of the learner."),
-    optional("since", UtcDateTime, "When it was elected, UTC."),
-    optional("published_at", UtcDateTime, "Its last sign of life, UTC."),
-    optional("state", LargeBinary, "What it published, on Postgres; on SQLite that is a file."),
-    comment="One row: the process that folds the log, and the state that all workers decide from.",
-)
-
 
 def served_call(of: FromClause) -> ColumnElement[str]:
     """Return the id of the served call of each request that ``of`` names."""

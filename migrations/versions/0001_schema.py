@@ -125,11 +125,6 @@ TABLES = {
         change 16
         price json_none?
     """,
-    "deciders": """
-        worker 64 key
-        taken bigint
-        seen_at time
-    """,
     "gradings": """
         grading_id 64 key
         position position unique
@@ -154,12 +149,6 @@ TABLES = {
         alpha float key
         {tally}
     """,
-    "inbox": """
-        id position key
-        worker 64
-        number bigint
-        records bytes
-    """,
     "label_days": """
         day date key
         zoo 255 key
@@ -183,14 +172,6 @@ TABLES = {
         comment text?
         probability float?
         counts bool = false
-    """,
-    "learner": """
-        id int key
-        epoch bigint
-        process 255?
-        since time?
-        published_at time?
-        state bytes?
     """,
     "log_head": """
         id int key
@@ -299,12 +280,6 @@ TABLES = {
         created_at time
         state bytes
     """,
-    "worker_counters": """
-        worker 64 key
-        started_at time
-        updated_at time
-        counts json
-    """,
     "zoo_modes": """
         zoo 255 key
         revision int key
@@ -360,11 +335,6 @@ def upgrade() -> None:
         "INSERT INTO log_head (id, position, start, conversation_key) "
         f"VALUES (1, 0, 0, '{os.urandom(32).hex()}')"
     )
-    op.execute(
-        "INSERT INTO worker_counters (worker, started_at, updated_at, counts) "
-        "VALUES ('ended', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, '{}')"
-    )
-    op.execute("INSERT INTO learner (id, epoch) VALUES (1, 0)")
 
 
 def _columns(table: str, columns: str) -> Iterator[Any]:

@@ -3,13 +3,17 @@
 import pytest
 
 from litellm_messplus.brain.pending import Pending, PendingRequests
-from litellm_messplus.records import CallRecord
+from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole
 from tests.labels.judging import REQUEST
 from tests.support.builders import build_engine, request, served_call
 
 ENGINE = build_engine()
+
+
+def nothing(record: RequestRecord) -> None:
+    raise AssertionError(f"{record.request_id} was logged when it was ordered")
 
 
 def pending(request_id: str = "r1", response_id: str | None = None, calls: int = 1) -> Pending:
@@ -29,13 +33,13 @@ def unseen() -> CallRecord:
 
 @pytest.mark.parametrize("given", ["r1", "litellm-r1", "chatcmpl-1"])
 def test_any_of_its_ids_finds_it(given: str) -> None:
-    requests, mine = PendingRequests(), pending("r1", "chatcmpl-1")
+    requests, mine = PendingRequests(nothing), pending("r1", "chatcmpl-1")
     add(requests, mine, pending("r2", "chatcmpl-2"))
     assert set(requests.find(given)) == {mine}
 
 
 def test_a_repeated_id_finds_the_newest_first() -> None:
-    requests = PendingRequests()
+    requests = PendingRequests(nothing)
     first, second = pending("r1", "chatcmpl-1"), pending("r2", "chatcmpl-1")
     add(requests, first, second)
     assert list(requests.find("chatcmpl-1")) == [second, first]
@@ -43,13 +47,13 @@ def test_a_repeated_id_finds_the_newest_first() -> None:
 
 @pytest.mark.parametrize("given", ["None", ""])
 def test_no_id_finds_nothing(given: str) -> None:
-    requests = PendingRequests()
+    requests = PendingRequests(nothing)
     add(requests, pending())
     assert list(requests.find(given)) == []
 
 
 def test_only_ended_ones_are_forgotten() -> None:
-    requests = PendingRequests(remembered=1)
+    requests = PendingRequests(nothing, remembered=1)
     add(requests, pending("r1"), pending("r2"))
     assert requests.get("r1") is not None
     for name in ("r1", "r2"):
@@ -59,7 +63,7 @@ def test_only_ended_ones_are_forgotten() -> None:
 
 
 def test_words_are_dropped_after_the_last_call() -> None:
-    requests, mine = PendingRequests(), pending(calls=2)
+    requests, mine = PendingRequests(nothing), pending(calls=2)
     add(requests, mine)
     requests.ended(served_call("r1"))
     assert mine.judged is not None, "an unseen call has not ended"
@@ -68,7 +72,7 @@ def test_words_are_dropped_after_the_last_call() -> None:
 
 
 def test_a_replaced_answer_is_followed_by_another() -> None:
-    requests, mine = PendingRequests(), pending()
+    requests, mine = PendingRequests(nothing), pending()
     add(requests, mine)
     requests.ended(replace(served_call("r1"), role=CallRole.REPLACED))
     assert mine.judged is not None

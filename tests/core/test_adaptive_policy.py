@@ -100,19 +100,6 @@ def test_requests_in_flight_count_until_they_are_in_the_log() -> None:
     assert (gold.t, gold.queue, gold.in_flight) == (1, 0.0, 0.0)
 
 
-def test_each_of_several_deciders_takes_the_others_to_decide_as_much_as_itself() -> None:
-    """Of the requests in flight it knows its own alone."""
-    alone, one_of_four = folded(), folded()
-    one_of_four.deciders = 4
-    for engine in (alone, one_of_four):
-        engine.decide(question(engine, "r1"))
-    one, four = (engine.situation(question(engine, "r2")) for engine in (alone, one_of_four))
-
-    assert (one.t, four.t) == (2, 5)
-    assert one.in_flight != 0.0
-    assert four.in_flight == pytest.approx(4 * one.in_flight)
-
-
 def test_draws_are_by_the_id_of_the_request() -> None:
     engine, other = folded(), folded()
     engine.apply(decided(request_id="r1", position=7))

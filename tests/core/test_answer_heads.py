@@ -190,13 +190,6 @@ def test_a_saved_state_continues_bit_for_bit() -> None:
     }
 
 
-def test_a_view_predicts_the_same() -> None:
-    heads, shown = taught(100, shown=1.0), AnswerHeads(2)
-    shown.load_view(heads.view())
-    assert shown.shift(1, answer(3.0), 0.4) == heads.shift(1, answer(3.0), 0.4)
-    assert (shown.spread.scores == heads.spread.scores).all()
-
-
 def test_models_come_and_go_and_the_others_stay() -> None:
     heads = taught(200, shown=1.0)
     before = heads.shift(1, answer(3.0), 0.4)

@@ -7,6 +7,7 @@ import yaml
 
 from benchmarks import keys
 from benchmarks.simulation.__main__ import agents
+from litellm_messplus.brain.web import CONNECTIONS, SWITCH
 from litellm_messplus.brain.zoos import SHOWING_SECONDS
 from litellm_messplus.cli.every_day import certificate
 from litellm_messplus.core.caches import Turn, now
@@ -21,7 +22,6 @@ from litellm_messplus.page.routes import HEADERS
 from litellm_messplus.page.sign_ins import Kind
 from litellm_messplus.serving.checking import check_affinity
 from litellm_messplus.serving.deployments.prices import CACHED_FROM, public_dollars
-from litellm_messplus.serving.page import CONNECTIONS, SWITCH
 from litellm_messplus.settings.labels import RUBRIC
 from litellm_messplus.store.judging import AGREEMENT_WINDOW
 from tests.docs.test_names import options

@@ -17,7 +17,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from litellm_messplus.brain.metrics import Distributions, exposition
-from litellm_messplus.brain.shared_counters import DISTRIBUTED
+from litellm_messplus.brain.workers import DISTRIBUTED
 from litellm_messplus.status.figures import gauges
 from tests.support.builders import exploration_call, label, request, served_call
 from tests.support.markdown import ROOT

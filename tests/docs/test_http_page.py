@@ -10,7 +10,10 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
-from litellm_messplus.brain.feedback import Caller, FeedbackDesk
+from litellm_messplus.brain import access as authentication
+from litellm_messplus.brain.access import ACCESS, caller
+from litellm_messplus.brain.feedback import FeedbackDesk
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.monitoring import StatusWatch
 from litellm_messplus.brain.routes import build_routes
 from litellm_messplus.brain.zoos import ZooSwitch
@@ -23,8 +26,6 @@ from litellm_messplus.runtime.errors import (
     TooOftenError,
     UnknownRequestError,
 )
-from litellm_messplus.serving import authentication
-from litellm_messplus.serving.authentication import ACCESS, caller
 from litellm_messplus.store.reading import ReadingTakesTooLongError
 from tests.support.http_page import HTTP, example_of_a_request
 

@@ -13,8 +13,10 @@ from benchmarks import certificate as simulated
 from benchmarks import keys
 from benchmarks.simulation.__main__ import agents
 from benchmarks.simulation.policies import POLICIES
+from litellm_messplus.brain.access import ACCESS
 from litellm_messplus.brain.feedback import Feedback, Outcome
 from litellm_messplus.brain.routes import build_routes
+from litellm_messplus.brain.web import zoo_routes
 from litellm_messplus.brain.zoos import Change, build_zoo_routes
 from litellm_messplus.certificate.evidence import Sampling
 from litellm_messplus.cli.every_day import certificate
@@ -24,8 +26,6 @@ from litellm_messplus.figures.interval import Verdict
 from litellm_messplus.labels.checks.source import BUILT_IN
 from litellm_messplus.page.routes import PATH, build_page_routes
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.authentication import ACCESS
-from litellm_messplus.serving.page import zoo_routes
 from litellm_messplus.serving.visibility import attributes, response_headers
 from litellm_messplus.settings.labels import ChecksSettings
 from litellm_messplus.status.alerts import AlertKind

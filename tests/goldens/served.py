@@ -11,7 +11,7 @@ import litellm
 from fastapi import FastAPI
 from litellm.proxy import proxy_server
 
-from litellm_messplus.serving import authentication, startup
+from litellm_messplus.serving import startup, worker_hands
 from litellm_messplus.serving.deployments.deployment import exploration_target
 from litellm_messplus.serving.plugin import MessplusPlugin
 from tests.support.judge import ScriptedJudge
@@ -36,7 +36,7 @@ def proxy_config(
     ]
     return {
         "model_list": [*models, deployment("critic", "critic", min(prices.values()) / 10)],
-        "messplus": {"database": url(folder), "zoos": zoos, "learner": "inside", **given},
+        "messplus": {"database": url(folder), "zoos": zoos, "brain": "inside", **given},
     }
 
 
@@ -81,7 +81,7 @@ class Router(litellm.Router):  # type: ignore[misc]
 async def served(config: dict[str, Any]) -> AsyncIterator[tuple[MessplusPlugin, httpx.AsyncClient]]:
     """Start the plugin with that configuration, and open a client of its routes."""
     proxy_server.llm_router = Router(model_list=config["model_list"])
-    vars(authentication)["authenticate"] = _administrator
+    vars(worker_hands)["authenticate"] = _administrator
     # The routes join an application of their own: LiteLLM's has hundreds of others.
     app, proxy_server.app = proxy_server.app, FastAPI(title="litellm", version="VERSION")
     stop = proxy_server.proxy_shutdown_event

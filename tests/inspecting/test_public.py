@@ -9,7 +9,9 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from sqlalchemy import RowMapping
 
-from litellm_messplus.brain.feedback import Caller, FeedbackDesk
+from litellm_messplus.brain.access import ACCESS, caller
+from litellm_messplus.brain.feedback import FeedbackDesk
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.monitoring import StatusWatch
 from litellm_messplus.brain.routes import build_routes
 from litellm_messplus.inspecting.logged import (
@@ -20,7 +22,6 @@ from litellm_messplus.inspecting.logged import (
     PublicRow,
 )
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.authentication import ACCESS, caller
 from litellm_messplus.store.history import History
 from litellm_messplus.store.tables import calls, labels, outcomes, requests
 from tests.support.http_page import example_of_a_request

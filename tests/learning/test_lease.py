@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.learning.lease import lease_of
+from litellm_messplus.brain.lease import lease_of
 from tests.support.patience import PATIENT
 
 HOLDS = """
 import asyncio, sys
-from litellm_messplus.learning.lease import lease_of
+from litellm_messplus.brain.lease import lease_of
 from litellm_messplus.store.database import create_engine
 
 async def hold():

@@ -12,6 +12,7 @@ from fastapi import FastAPI, HTTPException, Request
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.modes import LiveModes, ModeChanges
+from litellm_messplus.brain.web import at_most, own_origin, zoo_routes
 from litellm_messplus.brain.zoos import ZooDesk
 from litellm_messplus.costs.price import Price
 from litellm_messplus.figures.figure import Plain
@@ -19,7 +20,6 @@ from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.page import at_most, own_origin, zoo_routes
 from litellm_messplus.status.build import read_status
 from litellm_messplus.status.figures import LiveLevels
 from litellm_messplus.store.database import create_engine, migrate

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from litellm_messplus.serving.page import (
+from litellm_messplus.brain.web import (
     LONGEST_COOKIE,
     SWITCH,
     is_of_this_origin,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
-from litellm_messplus.learning.lease import lease_of
+from litellm_messplus.brain.lease import lease_of
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.store.postgres import is_pooled

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
-from litellm_messplus.brain.feedback import Caller
-from litellm_messplus.serving.authentication import administrator, administrator_or_page
+from litellm_messplus.brain.access import administrator, administrator_or_page
+from litellm_messplus.brain.messages import Caller
 from tests.support.in_process import running
 from tests.support.postgres import Postgres, postgres_server
 
@@ -23,9 +22,9 @@ def own_server() -> Iterator[Postgres]:
 @pytest.fixture
 async def client(own_server: Postgres, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """An administrator who asks a worker on that server."""
-    url, app = await own_server.new_database(), FastAPI()
+    url = await own_server.new_database()
     async with running(tmp_path, database=url) as plugin:
-        app.include_router(plugin.parts.routes())
+        app = plugin.parts.brain.web.app
         for dependency in (administrator, administrator_or_page):
             app.dependency_overrides[dependency] = lambda: Caller(None, is_admin=True)
         transport = httpx.ASGITransport(app=app)

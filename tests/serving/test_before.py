@@ -57,7 +57,7 @@ async def test_feedback_that_comes_with_the_next_request_is_taken(tmp_path: Path
         await proxy.answers(await proxy.ask())
         verdict = {"id": "chatcmpl-1", "satisfied": False}
         await proxy.ask(metadata={"user_api_key_hash": "key", "messplus_feedback": verdict})
-        await proxy.plugin.parts.brain.next_turn.close()
+        await proxy.plugin.parts.brain.road.next_turn.close()
         await proxy.settled()
     (label,) = await written(tmp_path, labels)
     assert (label.source, label.value) == ("feedback", 0.0)
@@ -232,7 +232,7 @@ async def test_a_budget_ends_the_sample(tmp_path: Path) -> None:
     watch = {"sample": 1.0, "budget_per_day": 1e-9}
     async with journey(tmp_path, {**WATCH, "watch": watch}) as proxy:
         explored = proxy.explores_nothing()
-        await proxy.plugin.parts.brain._samples.look()
+        await proxy.plugin.parts.brain.samples.look()
         await proxy.ask()
         await proxy.settled()
         assert proxy.counters == {"samples_over_budget": 1}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.buying import MARGIN, LabelPurse, compared_too, unseen_costs
+from litellm_messplus.brain.buying import LabelPurse, compared_too, unseen_costs
 from litellm_messplus.brain.judges import write_in_unit
 from litellm_messplus.labels.agreement import PositionBias
 from litellm_messplus.labels.buying import START_ALLOWANCE
@@ -119,23 +119,6 @@ def test_answers_may_be_twice_as_long_as_expected_within_the_budget() -> None:
             made.learn(replace(SAVED, unseen_today=spent), 24.0, float(number))
 
     assert spent == 12.0
-
-
-@given(st.integers(1, 8), st.floats(5.0, 500.0), st.lists(st.integers(0, 7), max_size=300))
-def test_workers_that_rarely_look_keep_one(workers: int, budget: float, asked: list[int]) -> None:
-    """All have looked at once; each request goes to one of them."""
-    purses = [purse(None, budget_per_day=budget) for _ in range(workers)]
-    for each in purses:
-        each.learn(SAVED, 24.0, 0.0, workers)
-    spent = 0.0
-    for number, worker in enumerate(asked):
-        each = purses[worker % workers]
-        probability, expected = each.probability(1.0, *COSTS)
-        if probability > 0.0:
-            each.reserve(f"r{number}", expected)
-            spent += MARGIN * expected
-
-    assert spent <= budget + 1e-9
 
 
 def test_a_longer_answer_than_expected_is_paid_where_it_is_left() -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from litellm_messplus.brain.web import Web
 from litellm_messplus.labels.source import LabelDesk
 from litellm_messplus.runtime.tasks import Closes, Periodic
-from litellm_messplus.serving.page import Page
 from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.serving.router import RequestRouter
 from litellm_messplus.store.tables import requests
@@ -14,7 +14,7 @@ from tests.support.in_process import written
 from tests.support.journey import journey
 
 
-@pytest.mark.parametrize("part", [Periodic, Page, RequestRouter, Explorer, LabelDesk])
+@pytest.mark.parametrize("part", [Periodic, Web, RequestRouter, Explorer, LabelDesk])
 async def test_one_failing_close_loses_no_record(
     part: type[Closes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from litellm.types.utils import Delta, ModelResponseStream, StreamingChoices
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.brain.contract import Hands
 from litellm_messplus.brain.messages import Order
 from litellm_messplus.brain.monitoring import LostRequests
+from litellm_messplus.brain.workers import Workers
 from litellm_messplus.journal import Journal
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CallStatus, Failure
@@ -28,7 +30,6 @@ from litellm_messplus.serving.open_requests import OpenRequest, OpenRequests
 from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.surfaces import answers
 from litellm_messplus.store import log
-from litellm_messplus.store.worker_counters import WorkerCounters
 from tests.support.builders import build_zoo, request, served_call
 
 GOT, DISCARDED, HIDDEN = "what the client got", "discarded", "redacted-by-litellm"
@@ -54,8 +55,8 @@ class Played:
         self.now = 0.0
         self.meter = Meter({"zoo": build_zoo()}, {}, Counters())
         off = SimpleNamespace(is_on=lambda zoo: False)
-        brain = SimpleNamespace(called=lambda *given: None)
-        sink = SimpleNamespace(ended=self._ended, scores=off, meter=self.meter, brain=brain)
+        road = SimpleNamespace(called=lambda *given: None)
+        sink = SimpleNamespace(ended=self._ended, scores=off, meter=self.meter, road=road)
         self.counters = Counters()
         self.calls = ServedCalls(
             OpenRequests(),
@@ -221,11 +222,13 @@ async def test_what_a_killed_worker_left_open_is_ended(database: AsyncEngine) ->
     records = [request(name, created_at=at) for name, at in made.items()]
     await log.append(database, [*records, served_call("r2")])
     written: list[Any] = []
-    open_ones = LostRequests(database, cast(Journal, SimpleNamespace(write=written.append)))
+    journal = cast(Journal, SimpleNamespace(write=written.append))
+    workers = Workers(Counters(), dict, dict)
+    open_ones = LostRequests(database, journal, workers)
 
     await open_ones.end()
     assert written == [], "no worker runs, as far as is known"
-    await WorkerCounters(database, "w").exchange({}, now)
+    workers.join("w", cast(Hands, None), now)
     await open_ones.end()
 
     (lost,) = written

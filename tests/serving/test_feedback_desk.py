@@ -17,7 +17,6 @@ from litellm_messplus.brain import feedback as module
 from litellm_messplus.brain.feedback import (
     METADATA_KEY,
     Accepted,
-    Caller,
     Feedback,
     FeedbackDesk,
     NextTurnFeedback,
@@ -25,6 +24,7 @@ from litellm_messplus.brain.feedback import (
     RequestFinder,
 )
 from litellm_messplus.brain.influence import MOST_LEVELS, KeyInfluence, TokenBuckets
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.routes import refusals
 from litellm_messplus.core.hold import LinePlace
 from litellm_messplus.labels.key_pull import LabelContent

@@ -230,9 +230,9 @@ async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        settings = proxy.plugin.parts.router.brain._decider.settings
+        settings = proxy.plugin.parts.brain.road.decider.settings
         late = settings.model_copy(update={"deadline_seconds": 1e-9})
-        monkeypatch.setattr(proxy.plugin.parts.router.brain._decider, "settings", late)
+        monkeypatch.setattr(proxy.plugin.parts.brain.road.decider, "settings", late)
         assert sorted(await proxy.choose(IMAGE)) == ["all", "eyes"]
         assert proxy.counters == {"deadlines_missed": 1}
 

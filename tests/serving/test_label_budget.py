@@ -51,7 +51,7 @@ async def simulated_judge(
 @asynccontextmanager
 async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[Journey]:
     async with journey(folder, zoo) as proxy:
-        await proxy.plugin.parts.brain._judges.look()
+        await proxy.plugin.parts.brain.judges.look()
         yield proxy
 
 
@@ -69,11 +69,11 @@ async def serve(
 ) -> None:
     """Answer so many requests of a key and grade them, with a look at the log every ten."""
     response = {"id": "chatcmpl", "choices": [{"message": {"content": answer}}]}
-    judge = proxy.plugin.parts.brain._judges.of_zoo["zoo"]
+    judge = proxy.plugin.parts.brain.judges.of_zoo["zoo"]
     for number in range(count):
         if number % 10 == 0:
             await proxy.plugin.parts.brain.journal.flush()
-            await proxy.plugin.parts.brain._buyers.look()
+            await proxy.plugin.parts.brain.buyers.look()
         asked = await proxy.ask(f"{number} {prompt}", key=key, max_tokens=8000)
         usage: dict[str, Any] = {
             "prompt_tokens": len(prompt) // 4,

@@ -11,7 +11,6 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain import labelling as module
-from litellm_messplus.brain.holds import Holds
 from litellm_messplus.brain.influence import KeyInfluence
 from litellm_messplus.brain.labelling import LabelWriter
 from litellm_messplus.brain.messages import judged_request
@@ -169,7 +168,7 @@ async def test_switched_off_everything_counts_without_a_look(database: AsyncEngi
 
 @pytest.mark.parametrize("limit", CHAT_COMPLETIONS.limits)
 def test_a_client_that_sets_a_length_is_known_to_have_done_so(limit: str) -> None:
-    reader = RequestReader(Holds({}, lambda *_: None, Counters()), Counters(), keeps_names=False)
+    reader = RequestReader(lambda zoo: False, Counters(), keeps_names=False)
     for given, is_limited in (({limit: 1}, True), ({}, False)):
         incoming = IncomingRequest(CHAT_COMPLETIONS, "call", {}, [], given)
         asked = reader.read("request", "zoo", incoming, [])

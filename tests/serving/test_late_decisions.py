@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.brain.feedback import Caller, Feedback, Outcome
+from litellm_messplus.brain.feedback import Feedback, Outcome
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.labels.buying import LEAST
 from litellm_messplus.store import log
@@ -114,7 +115,7 @@ class Bought:
 async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path) -> None:
     buyer = Bought()
     async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
-        proxy.plugin.parts.router.brain._decider.buyers = {"zoo": buyer}  # type: ignore[dict-item]
+        proxy.plugin.parts.brain.road.decider.buyers = {"zoo": buyer}  # type: ignore[dict-item]
         await proxy.ask()
     (row,) = await written(tmp_path, requests)
     assert row.label_probability is None
@@ -125,8 +126,9 @@ async def test_a_late_decision_keeps_holds(tmp_path: Path, monkeypatch: pytest.M
     async with holding(tmp_path) as plugin:
         agent, router = Agent(plugin), plugin.parts.router
         await agent.ask(served_by="small-2")
-        late = router.brain._decider.settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
-        monkeypatch.setattr(router.brain._decider, "settings", late)
+        decider = plugin.parts.brain.road.decider
+        late = decider.settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
+        monkeypatch.setattr(decider, "settings", late)
         for _ in range(2):  # the late one is a turn of the conversation as any other
             agent.result()
             assert await agent.ask() == "small-2"

@@ -95,13 +95,13 @@ def hurried(proxy: Journey, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -
     """The seconds that features may take, of each request; for an encoder that is held up none of
     them waits for so long."""
     waits: list[float] = []
-    features = proxy.plugin.parts.brain._features.features
+    features = proxy.plugin.parts.brain.features.features
 
     async def hurry(conversation: Conversation, timeout_seconds: float) -> Features | None:
         waits.append(timeout_seconds)
         return await features(conversation, PATIENT if encoder.gate.is_set() else 0.02)
 
-    monkeypatch.setattr(proxy.plugin.parts.brain._features, "features", hurry)
+    monkeypatch.setattr(proxy.plugin.parts.brain.features, "features", hurry)
     return waits
 
 

@@ -17,7 +17,7 @@ from litellm_messplus.brain.metrics import (
     exposition,
     readiness_gauges,
 )
-from litellm_messplus.brain.shared_counters import DISTRIBUTED, MEASURED, Readiness, counters_of
+from litellm_messplus.brain.workers import DISTRIBUTED, MEASURED, Readiness, counters_of
 from litellm_messplus.figures.figure import Series
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
 from litellm_messplus.status.figures import gauges
@@ -39,7 +39,7 @@ def scraped(seen: Distributions | None = None, counts: Mapping[str, float] | Non
     of_workers = {"routing_failures": 2, f"{MEASURED}prompts": 3.0, **(counts or {})}
     told = (seen or Distributions()).counts()
     distributed = {f"{DISTRIBUTED}{name}": count for name, count in told.items()}
-    found = gauges(status(rate=0.6)) | readiness_gauges(Readiness.ROUTING, 0.0)
+    found = gauges(status(rate=0.6)) | readiness_gauges(Readiness.ROUTING)
     return exposition(found, {**of_workers, **distributed})
 
 
@@ -144,7 +144,7 @@ def test_requests_are_remembered_up_to_a_bound() -> None:
 
 def test_the_state_of_a_worker_is_two_gauges() -> None:
     told = {
-        state: tuple(readiness_gauges(state, 0.0).values())[1:]  # up, degraded
+        state: tuple(readiness_gauges(state).values())  # up, degraded
         for state in Readiness
     }
     assert told == {

@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain import opening
+from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.opening import open_database
 from litellm_messplus.core import snapshot
 from litellm_messplus.core.engine import Engine
@@ -20,7 +21,6 @@ from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.serving import startup
-from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import database as store
@@ -30,6 +30,7 @@ from litellm_messplus.store.database import is_away
 from litellm_messplus.upkeep.verify import verify
 from tests.support.builders import build_engine, build_zoo, label, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo
+from tests.support.in_process import inside
 from tests.support.patience import PATIENT
 
 
@@ -74,7 +75,8 @@ async def test_a_database_that_comes_later_brings_the_key_with_the_zoos(
 ) -> None:
     monkeypatch.setattr(startup, "RETRY_SECONDS", 0.0)
     settings, engines = settings_of(database_url), dict(engines_of(build_engine()))
-    plugin = MessplusPlugin(Parts(settings, HashedNgrams(), engines, database))
+    brain = Brain(settings, HashedNgrams(), engines, database)
+    plugin = MessplusPlugin(inside(brain, settings))
     startup.join_later(plugin, partial(open_database, settings, engines))
     began: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(plugin.parts.brain.line_log, "begin", began.set_result)

@@ -8,26 +8,25 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain import monitoring
-from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.access import administrator
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
-from litellm_messplus.serving.authentication import administrator
 from litellm_messplus.serving.composition import Parts
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from tests.support.builders import build_engine, request, served_call
-from tests.support.in_process import running
+from tests.support.in_process import inside, running
 
 
 @asynccontextmanager
 async def asking(parts: Parts) -> AsyncIterator[httpx.AsyncClient]:
     """A client who has a key of an administrator where one is asked for."""
-    app = FastAPI()
-    app.include_router(parts.routes())
+    app = parts.brain.web.app
     app.dependency_overrides[administrator] = lambda: Caller(None, is_admin=True)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as client:
@@ -104,7 +103,8 @@ async def test_a_worker_that_waits_for_its_database_is_absent(database: AsyncEng
     settings = MessplusSettings.model_validate(
         {"database": str(database.url), "zoos": {"zoo": {"alpha": 0.8}}}
     )
-    parts = Parts(settings, HashedNgrams(), {"zoo": build_engine()}, database)
+    brain = Brain(settings, HashedNgrams(), {"zoo": build_engine()}, database)
+    parts = inside(brain, settings)
     async with asking(parts) as client:
         answer = await client.get("/messplus/ready")
         found = await scraped(client)

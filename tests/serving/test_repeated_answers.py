@@ -28,8 +28,8 @@ REPORT = Report({"standard_logging_object": {"cache_hit": True}}, REPEATED)
 def plugin(database: AsyncEngine) -> MessplusPlugin:
     """With what these hooks use, and no more."""
     counters = Counters()
-    brain = SimpleNamespace(author_of=Authors(database).of, called=lambda *given: None)
-    sink = cast(CallSink, SimpleNamespace(brain=brain))
+    road = SimpleNamespace(author_of=Authors(database).of, called=lambda *given: None)
+    sink = cast(CallSink, SimpleNamespace(road=road))
     served = ServedCalls(OpenRequests(), DeploymentIndex(), sink, Failing(), counters)
     parts: Any = SimpleNamespace(zoos={}, counters=counters, served=served)
     return MessplusPlugin(parts)

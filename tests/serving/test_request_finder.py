@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from litellm_messplus import backlog
 from litellm_messplus.backlog import Arrivals
 from litellm_messplus.brain import feedback as module
-from litellm_messplus.brain.feedback import Caller, RequestFinder
+from litellm_messplus.brain.feedback import RequestFinder
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.pending import Pending, PendingRequests
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import RequestRecord
@@ -48,15 +49,10 @@ def finder_of(
     database: AsyncEngine, *remembered: RequestRecord, arrivals: Arrivals | None = None
 ) -> RequestFinder:
     """Of a brain that has decided these lately."""
-    pending = PendingRequests()
+    pending = PendingRequests(lambda record: None)
     for record in remembered:
         pending.add(Pending(record, build_engine()))
-
-    def opened(given: str, caller: Caller) -> RequestRecord | None:
-        found = pending.of_caller(given, caller)
-        return None if found is None else found.record
-
-    return RequestFinder(database, opened, arrivals or Arrivals(), Counters())
+    return RequestFinder(database, pending.opened, arrivals or Arrivals(), Counters())
 
 
 @pytest.fixture

@@ -312,7 +312,7 @@ class Source:
 async def test_one_of_ten_replaced_is_shown_to_the_sources(proxy: Journey, router: Router) -> None:
     """By a draw of the request's id; its judge waits for both answers, to see them at once."""
     source = Source()
-    proxy.plugin.parts.brain.desk._sources = {"zoo": (source,)}
+    proxy.plugin.parts.brain.road.desk._sources = {"zoo": (source,)}
     for number in range(60):
         asked = await proxy.ask(f"question {number}", **PROXIED)
         await told(proxy, asked)

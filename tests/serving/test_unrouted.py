@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.brain.metrics import exposition
-from litellm_messplus.brain.shared_counters import counters_of
+from litellm_messplus.brain.workers import counters_of
 from litellm_messplus.serving import litellm_seam
 from litellm_messplus.status.alerts import unrouted_of
 from litellm_messplus.status.build import Rows, build_status

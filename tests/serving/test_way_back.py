@@ -55,13 +55,13 @@ def why(proxy: Journey) -> str:
 
 async def looks(proxy: Journey) -> None:
     """The way back looks at the outcomes, as it does every few seconds."""
-    await proxy.plugin.parts.brain._way_back.look()
+    await proxy.plugin.parts.brain.way_back.look()
 
 
 async def returns(proxy: Journey) -> None:
     """The way back returns the zoo, whatever the outcomes are."""
     parts = proxy.plugin.parts
-    await parts.brain._way_back._return("zoo", parts.brain.modes.now["zoo"], "bad")
+    await parts.brain.way_back._return("zoo", parts.brain.modes.now["zoo"], "bad")
 
 
 async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
         # Resumed, it holds the same conversations out.
         wanted = replace(mode, mode=Mode.ON)
-        await proxy.plugin.parts.brain._changes.change("zoo", wanted, "key", "mended")
+        await proxy.plugin.parts.brain.changes.change("zoo", wanted, "key", "mended")
         assert proxy.plugin.parts.brain.modes.now["zoo"].holdout == 0.3
 
 
@@ -146,11 +146,11 @@ async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
     async with journey(tmp_path, CANARY) as proxy:
         await serve(proxy, 240)
         await looks(proxy)
-        await proxy.plugin.parts.brain._changes.look()
+        await proxy.plugin.parts.brain.changes.look()
         now = proxy.plugin.parts.brain.modes.now["zoo"]
         assert now.mode is Mode.WATCH
         resumed = type(now)(Mode.CANARY, now.share, now.before, now.revision)
-        await proxy.plugin.parts.brain._changes.change("zoo", resumed, "key", "repaired")
+        await proxy.plugin.parts.brain.changes.change("zoo", resumed, "key", "repaired")
         await looks(proxy)  # what came before counts no more
         assert mode_of(proxy) is Mode.CANARY
         status = await proxy.plugin.parts.brain.watch.read()

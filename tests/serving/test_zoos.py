@@ -8,14 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
+from litellm_messplus.brain import access as authentication
 from litellm_messplus.brain import zoos
-from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.access import administrator
+from litellm_messplus.brain.messages import Caller
 from litellm_messplus.brain.zoos import Change
 from litellm_messplus.cli import zoo as command
-from litellm_messplus.serving import authentication
-from litellm_messplus.serving.authentication import administrator
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
@@ -31,8 +30,7 @@ async def asking(
     folder: Path, zoo: dict[str, Any] | None = None
 ) -> AsyncIterator[tuple[httpx.AsyncClient, MessplusPlugin]]:
     async with running(folder, zoo or WATCH) as plugin:
-        app = FastAPI()
-        app.include_router(plugin.parts.routes())
+        app = plugin.parts.brain.web.app
         app.dependency_overrides[administrator] = lambda: Caller("key-1", is_admin=True)
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as client:

@@ -1,4 +1,4 @@
-"""Workers that read the log only now and then spend no more than there is, and no less."""
+"""Who reads the log only now and then spends no more than there is, and no less."""
 
 import pytest
 from hypothesis import given
@@ -16,27 +16,23 @@ class Clock:
         return self.now
 
 
-STEPS = st.lists(st.tuples(st.integers(0, 7), st.floats(0.1, 3.0), st.booleans()), max_size=200)
+STEPS = st.lists(st.tuples(st.floats(0.1, 3.0), st.booleans()), max_size=200)
 
 
-@given(st.integers(1, 8), st.floats(0.0, 50.0), STEPS)
-def test_workers_share_one_budget(
-    workers: int, budget: float, steps: list[tuple[int, float, bool]]
-) -> None:
-    """Each step is a cost at one worker, and now and then a reading of the log by all of them."""
+@given(st.floats(0.0, 50.0), STEPS)
+def test_a_budget_is_spent_and_no_more(budget: float, steps: list[tuple[float, bool]]) -> None:
+    """Each step is a cost, and now and then a reading of the log."""
     clock, spent = Clock(), 0.0
-    purses = [Purse(LAG, clock=clock) for _ in range(workers)]
-    for number, (worker, cost, all_read) in enumerate(steps):
-        if all_read or number == 0:
+    purse = Purse(LAG, clock=clock)
+    for number, (cost, is_read) in enumerate(steps):
+        if is_read or number == 0:
             clock.now += LAG + 1.0
-            for purse in purses:
-                purse.learn(budget - spent, clock.now, workers)
-        purse = purses[worker % workers]
+            purse.learn(budget - spent, clock.now)
         if purse.left >= cost:
             purse.reserve(str(number), cost)
             purse.settled(str(number))
             spent += cost
-        elif workers == 1:
+        else:
             assert spent + cost > budget - 1e-9
 
     assert spent <= budget + 1e-9

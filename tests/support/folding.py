@@ -64,7 +64,7 @@ def build_journal(
     **changed: Any,
 ) -> Journal:
     """A journal that takes no snapshot and keeps no words, unless told otherwise."""
-    of_learner: dict[str, Any] = {"snapshot_every": 1_000_000, "position": 0, "followed": None}
+    of_learner: dict[str, Any] = {"snapshot_every": 1_000_000, "position": 0}
     of_learner |= {name: changed.pop(name) for name in of_learner if name in changed}
     how: dict[str, Any] = {"store_text": False, "flush_seconds": 0.01}
     counters = counters or Counters()

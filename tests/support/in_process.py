@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Table, select
 
-from litellm_messplus.brain import shared_counters
+from litellm_messplus.brain.brain import Brain
 from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.serving import router
-from litellm_messplus.serving.composition import Parts
+from litellm_messplus.serving.composition import BrainInside, Parts
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
+from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.load import load_settings
+from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store.answered import read_conversation_key
 from litellm_messplus.store.database import create_engine, migrate
 from tests.support.patience import PATIENT
@@ -77,16 +79,21 @@ async def running(
     }
     database = create_engine(settings.database)
     await migrate(database)
-    plugin = MessplusPlugin(Parts(settings, encoder, engines, database))
+    plugin = MessplusPlugin(inside(Brain(settings, encoder, engines, database), settings))
     plugin.parts.brain.line_log.begin(await read_conversation_key(database))
     plugin.start()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(router, "new_id", lambda: f"{next(NUMBERS[folder]):032x}")
-        patched.setattr(shared_counters, "ANSWER_SECONDS", PATIENT)  # a busy machine takes longer
         try:
             yield plugin
         finally:  # else the connections of a test that fails fail others
             await plugin.close()
+
+
+def inside(brain: Brain, settings: MessplusSettings) -> Parts:
+    """A worker with the brain in its process."""
+    hands = WorkerHands({name: engine.zoo for name, engine in brain.engines.items()})
+    return Parts(settings, BrainInside(brain, hands))
 
 
 @dataclass(eq=False)

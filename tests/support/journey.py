@@ -193,7 +193,8 @@ class Routed(Journey):
     async def swept(self) -> None:
         """Let the plugin look at the router, and the log be folded in."""
         parts = self.plugin.parts
-        await parts.live.sweep()
+        parts.live.look()
+        await parts.brain.catalog.report()
         await parts.brain.journal.flush()
         parts.brain.journal.follow()
         head = await log.head(parts.brain.database)

@@ -28,7 +28,7 @@ async def reconcile(request: Request):
 async def sweep():
     from litellm_messplus.plugin import instance as plugin
 
-    await plugin.parts.live.sweep()
+    plugin.parts.live.look()
 
 
 instance = CustomLogger()

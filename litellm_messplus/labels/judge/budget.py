@@ -57,8 +57,8 @@ class JudgeBudget:
         for purse in (self._gradings, self._dollars):
             purse.settled(name)
 
-    def learn(self, logged: Spent, read_at: float, workers: int = 1) -> None:
+    def learn(self, logged: Spent, read_at: float) -> None:
         """Learn a day's spending as logged at ``read_at``, and how many workers share the rest."""
-        self._gradings.learn(self._most - logged.gradings, read_at, workers)
+        self._gradings.learn(self._most - logged.gradings, read_at)
         if self.dollars is not None:
-            self._dollars.learn(self.dollars - logged.dollars, read_at, workers)
+            self._dollars.learn(self.dollars - logged.dollars, read_at)

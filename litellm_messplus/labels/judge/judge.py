@@ -251,10 +251,10 @@ class Judge:
         for number in range(self.concurrent):
             self._workers.start(self._work(), f"judge-{self.zoo}-{number}")
 
-    def learn(self, spent: Spent, agreement: Agreement, read_at: float, workers: int = 1) -> None:
+    def learn(self, spent: Spent, agreement: Agreement, read_at: float) -> None:
         """Learn from the log at ``read_at``: the day's cost so far, the judge's agreement with
         users, and the number of workers that share the rest of the day's budget."""
-        self.budget.learn(spent, read_at, workers)
+        self.budget.learn(spent, read_at)
         counts = agreement.may_be(LEAST)
         if counts != self.counts:
             self._log_change(counts, agreement)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from litellm_messplus.brain.live_catalog import LiveCatalog
+from litellm_messplus.brain.contract import Road
+from litellm_messplus.brain.live_catalog import FAILURE
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.deployments.deployment import (
@@ -25,8 +26,6 @@ from litellm_messplus.settings.zoo import Zoo
 SWEEP_SECONDS = 2.0
 """Interval between two looks at LiteLLM's router; one that finds no change takes 20 us."""
 
-FAILURE = "models that came to a zoo, or went, are not known yet"
-
 
 @dataclass(eq=False, repr=False)
 class LiveZoos:
@@ -34,7 +33,8 @@ class LiveZoos:
 
     zoos: Mapping[str, Zoo]
     index: DeploymentIndex
-    catalog: LiveCatalog
+    road: Road
+    worker: str
     counters: Counters
     _: KW_ONLY
     router: Callable[[], Any] = running_router
@@ -43,24 +43,20 @@ class LiveZoos:
         self._seen: list[Deployment] = []
         self._noticed: dict[str, Group] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
-        self._due = asyncio.Event()
 
     def start(self, tasks: Tasks) -> None:
         """Start watching, in the running event loop."""
         tasks.start(self._run(), "live-zoos")
 
     def notice(self, name: str, deployments: Sequence[Deployment]) -> None:
-        """Look at the deployments of a request; if one is new or has changed, look at all, and
-        report soon."""
+        """Look at the deployments of a request; if one is new or has changed, look at all."""
         shown = group(deployments)
         if self._noticed.get(name) is shown:
             return
         self._noticed[name] = shown
         if not self.index.see(name, deployments, self.zoos[name].settings):
             return
-        with self.counters.tolerated("live_zoo_failures", FAILURE):
-            self._look()
-        self._due.set()
+        self.look()
 
     def passes(self, zoo: Zoo, deployments: Sequence[Deployment]) -> bool:
         """Tell whether a request is left to LiteLLM, and count the reason."""
@@ -78,13 +74,12 @@ class LiveZoos:
             return True
         return False
 
-    async def sweep(self) -> None:
-        """Look at the router, and report the changes that are due. Raises SQLAlchemyError."""
-        self._look()
-        await self.catalog.report()
+    def look(self) -> None:
+        """Tell the brain the models and prices of all zoos, if the router shows other ones."""
+        with self.counters.tolerated("live_zoo_failures", FAILURE):
+            self._look()
 
     def _look(self) -> None:
-        """Take the models and prices of all zoos from the router, if they have changed."""
         router = self.router()
         if router is None:
             return
@@ -99,15 +94,10 @@ class LiveZoos:
             self.index.see(name, own, zoo.settings)
             self.index.gone(name, {deployment_id(each) for each in own})
             prices = self.index.candidate_prices(name, own)
-            self.catalog.take(name, prices, set(map(candidate_of, own)))
+            replicas = {deployment_id(each): candidate_of(each) for each in own}
+            self.road.shown(self.worker, name, prices, replicas)
 
     async def _run(self) -> None:
         while True:
-            self._due.clear()
-            with self.counters.tolerated("live_zoo_failures", FAILURE):
-                await self.sweep()
-            try:
-                async with asyncio.timeout(SWEEP_SECONDS):
-                    await self._due.wait()
-            except TimeoutError:
-                continue
+            self.look()
+            await asyncio.sleep(SWEEP_SECONDS)

@@ -1,31 +1,39 @@
-"""The page on this proxy, with data from this worker and LiteLLM's authentication."""
+"""The routes under `/messplus`, the page's too, as the application that answers what a worker
+forwards."""
 
 import binascii
 import json
 import math
 import os
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.brain.feedback import Caller
+from litellm_messplus.brain.access import (
+    ACCESS,
+    AUTHENTICATE,
+    administrator,
+    shows_a_key,
+    with_key,
+)
+from litellm_messplus.brain.feedback import FeedbackDesk
 from litellm_messplus.brain.influence import TokenBuckets
-from litellm_messplus.brain.modes import LiveModes, ModeChanges
+from litellm_messplus.brain.messages import Asking, Caller, Shown
 from litellm_messplus.brain.monitoring import SharedReadings, StatusWatch
-from litellm_messplus.brain.zoos import ZooDesk, add_one_zoo
-from litellm_messplus.core.engine import Engine
+from litellm_messplus.brain.routes import build_routes
+from litellm_messplus.brain.zoos import ZooDesk, add_one_zoo, build_zoo_routes
 from litellm_messplus.page.data import PageData
 from litellm_messplus.page.routes import COOKIE, NOT_KEPT, PATH, Check, build_page_routes
 from litellm_messplus.page.sign_ins import SignIns
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.serving.authentication import administrator, shows_a_key, with_key
 from litellm_messplus.store.database import create_engine
 
 CODES_PER_MINUTE = 30
-"""Sign-in codes that all clients together may try at one worker: each costs a query."""
+"""Sign-in codes that all clients together may try: each costs a query."""
 CONNECTIONS = 3
 """Database connections for the page alone, so that its viewers take none from feedback."""
 LITELLM_COOKIE = "token"
@@ -36,44 +44,77 @@ ZOOS = f"{PATH}/data/zoos"
 SWITCH = "DISABLE_ADMIN_UI"
 """LiteLLM's own variable: if it switches off the dashboard, the page is off too."""
 
+Authenticate = Callable[[list[tuple[bytes, bytes]]], Awaitable[Caller]]
+"""Finds the caller of a request by its headers; raises an HTTPException for a key that LiteLLM
+refuses."""
 
-class Page:
-    """The page of one worker."""
+
+class Web:
+    """The application of the routes. It has database connections of its own for the page."""
 
     def __init__(
         self,
         database: AsyncEngine,
-        engines: Mapping[str, Engine],
-        modes: LiveModes,
+        feedback: FeedbackDesk,
+        zoos: ZooDesk,
         watch: StatusWatch,
         counters: Counters,
     ) -> None:
         self._database = create_engine(database.url, connections=CONNECTIONS)
-        changes = ModeChanges(self._database, modes)
-        self._zoos = ZooDesk(self._database, engines, modes, changes)
         self._readings = SharedReadings()
-        self._watch = watch
-        self._counters = counters
-
-    def routes(self) -> APIRouter:
-        """Return the page's routes; none if it is switched off."""
+        self.app = app = FastAPI(openapi_url=None)
+        app.include_router(build_routes(feedback, counters, watch, ACCESS))
+        app.include_router(build_zoo_routes(zoos, counters, ACCESS.administrator))
         if is_switched_off():
-            return APIRouter()
-        data = PageData(self._database, self._watch.figures, self._readings.get)
+            return
+        data = PageData(self._database, watch.figures, self._readings.get)
         sign_ins = SignIns(self._database)
-        shown = build_page_routes(
-            data,
-            sign_ins,
-            self._counters,
-            administrator=administrator,
-            viewer=Viewer(sign_ins),
-            own=own_origin,
-            limited=at_most(CODES_PER_MINUTE),
+        app.include_router(
+            build_page_routes(
+                data,
+                sign_ins,
+                counters,
+                administrator=administrator,
+                viewer=Viewer(sign_ins),
+                own=own_origin,
+                limited=at_most(CODES_PER_MINUTE),
+            )
         )
-        routes = APIRouter()
-        routes.include_router(shown)
-        routes.include_router(zoo_routes(self._zoos, sign_ins, self._counters))
-        return routes
+        app.include_router(zoo_routes(zoos, sign_ins, counters))
+
+    async def answer(self, asking: Asking, authenticate: Authenticate) -> Shown:
+        """Answer a client's request, whose key ``authenticate`` checks where a route asks for it."""
+        body, parts, shown = [asking.body], list[bytes](), Shown(500, [], b"")
+        scope: dict[str, Any] = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": asking.method,
+            "scheme": asking.scheme,
+            "path": asking.path,
+            "raw_path": asking.path.encode(),
+            "root_path": asking.root_path,
+            "query_string": asking.query,
+            "headers": list(asking.headers),
+            "client": None,
+            "server": None,
+            AUTHENTICATE: authenticate,
+        }
+
+        async def receive() -> dict[str, Any]:
+            if not body:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": body.pop(), "more_body": False}
+
+        async def send(message: Mapping[str, Any]) -> None:
+            nonlocal shown
+            if message["type"] == "http.response.start":
+                shown = Shown(message["status"], list(message.get("headers", ())), b"")
+            else:
+                parts.append(message.get("body", b""))
+
+        await self.app(scope, receive, send)
+        return shown._replace(body=b"".join(parts))
 
     async def close(self) -> None:
         """Cancel the running readings, and close the connections."""

@@ -1,9 +1,8 @@
-"""The lease of the learner: one process of all on a database holds it, until it ends.
+"""The lease of the brain: one process of all on a database holds it, until it ends.
 
 On SQLite it is a lock on a file, which the system releases with the process; on Postgres an
 advisory lock of a session, or through a pooler of a transaction that stays open. None can be
-forgotten by a process that is killed. A process that was only slow is fenced by its epoch
-(`store/inbox.take`).
+forgotten by a process that is killed.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.postgres import is_pooled
 
 POSTGRES_LOCK = 0x6D657373_6C6561  # "messlea"
-SUFFIX = "-learner"
+SUFFIX = "-brain"
 """The end of the name of the lock's file, after that of the database's."""
 
 

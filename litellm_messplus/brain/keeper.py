@@ -1,4 +1,4 @@
-"""The keeper of a worker: it starts a learner when the database has none that gives signs of life.
+"""The keeper of a worker: it starts a brain when the worker is connected to none.
 
 Every worker has one. The lease decides between processes that start at once: the others end.
 """
@@ -19,46 +19,44 @@ from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayErro
 from litellm_messplus.runtime.tasks import Periodic
 
 if TYPE_CHECKING:  # a start launches the process before it imports what both need
-    from litellm_messplus.learning.process import LearnerSettings
+    from litellm_messplus.brain.process import BrainSettings
 
 
 LOOK_SECONDS = 1.0
-SILENT_SECONDS = 3.0
-"""Seconds without a sign of life after which a worker starts a learner."""
 LONGEST_PAUSE_SECONDS = 30.0
-"""Seconds between two starts: doubled after each that brought no learner into office, up to this.
-Each takes half a second of a core, and a learner may be silent for long without being gone."""
+"""Seconds between two starts: doubled after each that brought no brain, up to this. Each takes
+a second of a core."""
 START_SECONDS = 600.0
-"""The longest wait for a started learner's first word: it may fold a long log."""
+"""The longest wait for a started brain's first word: it may fold a long log."""
 CLOSE_SECONDS = 10.0
 
 
-class LearnerGoneError(MessplusError):
+class BrainGoneError(MessplusError):
     """The process ended before it was ready."""
 
 
 def launch() -> subprocess.Popen[bytes]:
-    """Start a process, which loads its modules until a keeper sends it what to learn; it ends if
+    """Start a process, which loads its modules until a keeper sends it its settings; it ends if
     its standard input is closed before that."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "litellm_messplus.learning.process"],
+        [sys.executable, "-P", "-m", "litellm_messplus.brain.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is the worker's, which closes the learner last
+        start_new_session=True,  # Ctrl-C is the worker's, which closes the brain last
     )
 
 
 class Keeper:
-    """The process of the learner that this worker started, if any; ``silent_seconds`` returns the
-    time since the last sign of life of any learner. A ``launched`` process has no settings yet."""
+    """The process of the brain that this worker started, if any. A ``launched`` process has no
+    settings yet."""
 
     def __init__(
-        self, settings: "LearnerSettings", launched: subprocess.Popen[bytes] | None = None
+        self, settings: "BrainSettings", launched: subprocess.Popen[bytes] | None = None
     ) -> None:
         self._settings = settings
         self._process = launched
         self._is_ready = False
-        self._silent_seconds: Callable[[], float] = lambda: 0.0
+        self._is_connected: Callable[[], bool] = lambda: True
         self._pause = LOOK_SECONDS
         self._may_start_at = 0.0
 
@@ -69,10 +67,10 @@ class Keeper:
         return None if process is None or process.poll() is not None else process.pid
 
     def begin(self) -> bool:
-        """Start a learner, and wait until it is ready; return False if another one is in office.
+        """Start a brain, and wait until it is ready; return False if another one runs.
 
-        Raises ConfigurationError if it cannot learn with these settings, DatabaseAwayError if the
-        database does not answer, and LearnerGoneError if the process ends.
+        Raises ConfigurationError if it cannot run with these settings, DatabaseAwayError if the
+        database does not answer, and BrainGoneError if the process ends.
         """
         process = self._running()
         if self._is_ready:  # since an earlier attempt to open the database
@@ -91,20 +89,20 @@ class Keeper:
         status = process.wait()
         _close_pipes(process)
         if is_other:
-            raise LearnerGoneError(f"the learner ended with status {status}")
+            raise BrainGoneError(f"the brain ended with status {status}")
         if message["outcome"] == "refused":
             kind = DatabaseAwayError if message["is_away"] else ConfigurationError
             raise kind(*message["error"])
         return False
 
-    def start(self, periodic: Periodic, silent_seconds: Callable[[], float]) -> None:
+    def start(self, periodic: Periodic, is_connected: Callable[[], bool]) -> None:
         """Begin to watch, in the running event loop."""
-        self._silent_seconds = silent_seconds
-        failed = "no learner could be started: requests are decided from the last state"
-        periodic.every(LOOK_SECONDS, self._look, "learner_starts_failed", failed)
+        self._is_connected = is_connected
+        failed = "no brain could be started: requests are served as before, or by the largest"
+        periodic.every(LOOK_SECONDS, self._look, "brain_starts_failed", failed)
 
     async def close(self) -> None:
-        """Let the learner move what is in the inbox, save its state, and end."""
+        """Let the brain write what it has, save its state, and end."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -112,7 +110,7 @@ class Keeper:
         try:
             await asyncio.to_thread(process.wait, CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
-            logger.error("the learner did not end: it is killed, and its state is in the log")
+            logger.error("the brain did not end: it is killed, and its state is in the log")
             process.kill()
             process.wait()
 
@@ -127,18 +125,18 @@ class Keeper:
         return self._process
 
     async def _look(self) -> None:
-        if self.process_id is not None or self._silent_seconds() < SILENT_SECONDS:
+        if self.process_id is not None or self._is_connected():
             self._pause = LOOK_SECONDS
             return
         if time.monotonic() < self._may_start_at:
             return
         try:
-            is_in_office = await asyncio.to_thread(self.begin)
+            is_ready = await asyncio.to_thread(self.begin)
         finally:
             self._may_start_at = time.monotonic() + self._pause
             self._pause = min(2.0 * self._pause, LONGEST_PAUSE_SECONDS)
-        if is_in_office:
-            logger.warning("a new learner is in office")
+        if is_ready:
+            logger.warning("a new brain runs")
 
 
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:

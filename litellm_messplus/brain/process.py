@@ -1,0 +1,205 @@
+"""The brain in a process of its own, for all workers of a database.
+
+Started by a worker (`keeper.py`), which writes what it needs to its standard input, as a pickle, and
+reads one line of its standard output: that it is ready, that another process is the brain already,
+or what is wrong. It ends when its standard input is closed. It imports no LiteLLM.
+"""
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import pickle
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import make_url
+from threadpoolctl import threadpool_limits
+
+from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.lease import lease_of
+from litellm_messplus.brain.listener import Listener
+from litellm_messplus.brain.modes import LiveModes
+from litellm_messplus.brain.opening import open_database
+from litellm_messplus.core.engine import Engine
+from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.runtime.counters import logger
+from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
+from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.zoo import Zoo
+from litellm_messplus.store.database import create_engine, explained
+
+TOKEN = "MESSPLUS_BRAIN_TOKEN"
+"""The environment variable of the token that workers on other machines show."""
+LONGEST_SOCKET = 100
+"""The most characters of a socket's path, of 107 that the system allows."""
+WAIT_SECONDS = 1.0
+"""Seconds between two tries of a service to become the brain, while another one is."""
+CLOSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class BrainSettings:
+    """What a brain is started with: the settings, the configured zoos, where workers connect, and
+    the folders from which the operator's own code is loaded."""
+
+    settings: MessplusSettings
+    zoos: Mapping[str, Zoo]
+    address: Path | tuple[str, int]
+    token: str = ""
+    folders: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the settings that workers and brain must agree on."""
+        known = [self.settings.model_dump_json(), *sorted(self.zoos)]
+        return blake2b("\0".join(known).encode(), digest_size=16).hexdigest()
+
+
+def brain_settings(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> BrainSettings:
+    """Return what the brain of this configuration is started with, and its workers connect by.
+
+    Raises ConfigurationError for a brain over TCP without a token."""
+    url = make_url(settings.database)
+    if url.get_backend_name() == "sqlite":  # as this process finds it
+        url = url.set(database=os.path.abspath(url.database or ""))
+        settings = settings.model_copy(
+            update={"database": url.render_as_string(hide_password=False)}
+        )
+    address: Path | tuple[str, int]
+    token = os.environ.get(TOKEN, "")
+    if settings.brain.startswith("tcp://"):
+        host, _, port = settings.brain.removeprefix("tcp://").partition(":")
+        address = host, int(port)
+        if not token:
+            raise ConfigurationError(
+                "messplus.brain", settings.brain, f"with a secret in {TOKEN}, the same everywhere"
+            )
+    else:
+        address, token = socket_path(settings.database), ""
+    return BrainSettings(settings, dict(zoos), address, token, tuple(sys.path))
+
+
+def socket_path(database: str) -> Path:
+    """Return the path of the socket of a database's brain: next to a file of SQLite, if that is
+    short enough, else in a folder of this user's for temporary files."""
+    url = make_url(database)
+    beside = Path(f"{url.database}-socket")
+    if url.get_backend_name() == "sqlite" and len(str(beside)) <= LONGEST_SOCKET:
+        return beside
+    folder = Path(tempfile.gettempdir()) / f"messplus-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / blake2b(database.encode(), digest_size=16).hexdigest()
+
+
+async def serve(given: BrainSettings, until: Callable[[Callable[[], None]], None]) -> bool:
+    """Be the brain of a database until ``until`` calls what it is given; return False at once if
+    another process is. Raises ConfigurationError, and DatabaseAwayError."""
+    settings = given.settings
+    database = create_engine(settings.database)
+    lease = lease_of(database)
+    try:
+        with explained(database):
+            if not await lease.take():
+                return False
+        encoder = load_encoder(settings.encoder)
+        engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in given.zoos.items()}
+        modes = LiveModes(settings.zoos)
+        opened = await open_database(settings, engines, modes)
+        brain = Brain(settings, encoder, engines, database, opened.position, modes=modes)
+        brain.line_log.begin(opened.conversation_key)
+        brain.start()
+        listener = Listener(brain, given.address, given.token, given.fingerprint)
+        ends = asyncio.Event()
+        until(ends.set)
+        try:
+            await listener.start()
+            gc.collect()
+            gc.freeze()
+            say(outcome="ready")
+            await ends.wait()
+        finally:
+            await listener.close()
+            await brain.close()
+        return True
+    finally:
+        await lease.release()
+        await database.dispose()
+
+
+def say(**outcome: Any) -> None:
+    """Tell the worker that started this process how that went."""
+    with suppress(BrokenPipeError):
+        print(json.dumps(outcome), flush=True)
+
+
+_reading = Tasks()
+
+
+def _until_closed(stop: Callable[[], None]) -> None:
+    """Call ``stop`` when the standard input is closed, or upon SIGTERM."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+
+    async def wait() -> None:
+        reader = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+        )
+        while await reader.read(1024):
+            pass
+        stop()
+
+    _reading.start(wait(), "standard-input")
+
+
+def _until_signalled(stop: Callable[[], None]) -> None:
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stop)
+
+
+def prepare() -> None:
+    """Set up logging and the numerical libraries of a process of the brain's own."""
+    logging.basicConfig(format="%(asctime)s - messplus:%(levelname)s: brain: %(message)s")
+    logger.setLevel(logging.INFO)
+    threadpool_limits(limits=1, user_api="blas")
+
+
+async def as_service(given: BrainSettings) -> None:
+    """Be the brain until a signal; while another process is, wait for its end."""
+    is_waiting = False
+    while not await serve(given, _until_signalled):
+        if not is_waiting:
+            logger.info("another brain runs: this one waits for its end")
+        is_waiting = True
+        await asyncio.sleep(WAIT_SECONDS)
+
+
+def main() -> None:
+    """Read the settings from the standard input, and serve."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the worker decides
+    prepare()
+    try:
+        given: BrainSettings = pickle.load(sys.stdin.buffer)
+    except EOFError:  # the worker's start ended before it was needed
+        return
+    sys.path.extend(each for each in given.folders if each not in sys.path)
+    try:
+        if not asyncio.run(serve(given, _until_closed)):
+            say(outcome="taken")
+    except ConfigurationError as error:
+        is_away = isinstance(error, DatabaseAwayError)
+        say(outcome="refused", is_away=is_away, error=[error.key, error.given, error.allowed])
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()
