@@ -65,8 +65,8 @@ class Hello(NamedTuple):
         return ""
 
 
-# Bytes. Arrays are a type and their bytes; a lone surrogate, which no text on a wire can hold, is
-# replaced.
+# Bytes. Arrays are a type and their bytes, other objects their text; a lone surrogate, which no text
+# on a wire can hold, is replaced.
 
 
 def _plain(value: Any) -> Any:
@@ -74,10 +74,12 @@ def _plain(value: Any) -> Any:
         return [value.dtype.str, value.tobytes()]
     if isinstance(value, np.generic):
         return value.item()
-    raise NotImplementedError(f"no message holds a {type(value).__name__}")
+    return str(value)  # an object that LiteLLM put among a request's metadata
 
 
-def _array(_kind: type, value: Any) -> Any:
+def _array(kind: type, value: Any) -> Any:
+    if kind is object:
+        return value
     return np.frombuffer(value[1], value[0]).copy()
 
 
@@ -202,8 +204,10 @@ class Peer:
         try:
             while True:
                 self._take(decoder(Frame).decode(await read_frame(self._reader)))
-        except (OSError, EOFError, ValueError, msgspec.MsgspecError):
+        except (OSError, EOFError):
             return
+        except (ValueError, msgspec.MsgspecError):
+            self._counters.failure("messages_failed", "a connection is ended: no frame came")
         finally:
             self.close()
 
@@ -217,13 +221,13 @@ class Peer:
 
     def _take(self, frame: Frame) -> None:
         if (method := self._serves.get(frame.name)) is not None:
-            arguments = decoder(method.arguments).decode(frame.body)
             if not method.is_answered:
                 with self._counters.tolerated("messages_failed", f"{frame.name} failed"):
+                    arguments = decoder(method.arguments).decode(frame.body)
                     getattr(self._served, frame.name)(*arguments)
                 return
             task = asyncio.create_task(
-                self._answer(frame, arguments), name=f"messplus-{frame.name}"
+                self._answer(frame, method), name=f"messplus-{frame.name}"
             )
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
@@ -238,9 +242,10 @@ class Peer:
         make = ERRORS.get(frame.name)
         answer.set_exception(BrainAwayError(*given) if make is None else make(given))
 
-    async def _answer(self, frame: Frame, arguments: tuple[Any, ...]) -> None:
+    async def _answer(self, frame: Frame, method: Method) -> None:
         found: tuple[str, Any]
         try:
+            arguments = decoder(method.arguments).decode(frame.body)
             found = "", await getattr(self._served, frame.name)(*arguments)
         except Exception as error:
             found = _error(error)

@@ -243,5 +243,6 @@ def _apart(
     way = BrainApart(given, hands, keeper)
     plugin = MessplusPlugin(Parts(settings, way, prompt_tokens))
     plugin.start()
-    route_later(plugin, way.link.connected)
+    if position is None:
+        route_later(plugin, way.link.connected)
     return plugin, position
