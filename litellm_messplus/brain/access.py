@@ -1,5 +1,4 @@
-"""Who may use a route: callers by LiteLLM's own authentication, which the worker that got the request
-does."""
+"""Who may use a route: LiteLLM's own authentication, by the worker that got the request."""
 
 from http import HTTPStatus
 

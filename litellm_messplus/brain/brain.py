@@ -1,4 +1,4 @@
-"""The brain: it decides requests, logs them, learns from them and shows them. It knows no LiteLLM."""
+"""The brain of a database: its parts, started and stopped in an order that loses nothing."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -41,7 +41,7 @@ READING_CONNECTIONS = 2
 
 
 class Brain:
-    """The one brain of a database: its parts, started and stopped in an order that loses nothing.
+    """The one brain of a database: it decides requests, logs them, learns from them and shows them.
 
     ``engines`` have been restored up to ``position``. ``modes`` have been read from the database;
     until then the modes of the file apply.

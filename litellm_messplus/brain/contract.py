@@ -1,6 +1,6 @@
-"""What a worker asks of the brain, and the brain of a worker: each method is a message with plain data.
+"""What a worker asks of the brain, and the brain of a worker: each method is a message.
 
-A coroutine is answered; a plain method is sent without waiting.
+A coroutine is answered; a plain method is sent without waiting. All that passes is plain data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,6 +51,9 @@ class Road(Protocol):
     def called(self, request_id: str, deployment: str | None, response_id: str | None) -> None:
         """Note which deployment answers, and the id of the answer, before it is logged: the next
         request of the conversation may come first, and feedback too."""
+
+    def abandon(self, request_id: str) -> None:
+        """End a request whose decision came too late for its worker, which served it without."""
 
     async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
         """Read the answer of the chosen candidate, and decide whether another one is called; None

@@ -1,7 +1,7 @@
 """Which deployment serves a conversation: queried before each decision, updated by each answer.
 
-What was served before a start is read from the log (`line_log.py`). On any failure here, the request
-is decided as if it were alone."""
+What was served before a start is read from the log (`line_log.py`). On any failure here, the
+request is decided as if it were alone."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -70,7 +70,8 @@ class Keeper:
         """Start a brain, and wait until it is ready; return False if another one runs.
 
         Raises ConfigurationError if it cannot run with these settings, DatabaseAwayError if the
-        database does not answer, and BrainGoneError if the process ends.
+        database does not answer, MessplusError with another error of its start, and
+        BrainGoneError if the process ends without a word.
         """
         process = self._running()
         if self._is_ready:  # since an earlier attempt to open the database
@@ -79,17 +80,19 @@ class Keeper:
         with suppress(BrokenPipeError):
             pickle.dump(self._settings, process.stdin)
             process.stdin.flush()
-        message = _first_line(process)
+        message = _first_line(process, START_SECONDS)
         if message.get("outcome") == "ready":
             self._is_ready = True
             return True
-        is_other = message.get("outcome") not in ("taken", "refused")
+        is_other = message.get("outcome") not in ("taken", "refused", "failed")
         if is_other:
             process.kill()
         status = process.wait()
         _close_pipes(process)
         if is_other:
             raise BrainGoneError(f"the brain ended with status {status}")
+        if message["outcome"] == "failed":
+            raise MessplusError(message["error"])
         if message["outcome"] == "refused":
             kind = DatabaseAwayError if message["is_away"] else ConfigurationError
             raise kind(*message["error"])
@@ -102,17 +105,22 @@ class Keeper:
         periodic.every(LOOK_SECONDS, self._look, "brain_starts_failed", failed)
 
     async def close(self) -> None:
-        """Let the brain write what it has, save its state, and end."""
+        """Let the brain write what it has, save its state, and end, or go on for other workers."""
         process, self._process = self._process, None
         if process is None:
             return
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        said = await asyncio.to_thread(_first_line, process, CLOSE_SECONDS)
+        if said.get("outcome") != "stays":
+            try:
+                await asyncio.to_thread(process.wait, CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:
+                logger.error("the brain did not end: it is killed, and its state is in the log")
+                process.kill()
+                process.wait()
         _close_pipes(process)
-        try:
-            await asyncio.to_thread(process.wait, CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            logger.error("the brain did not end: it is killed, and its state is in the log")
-            process.kill()
-            process.wait()
 
     def _running(self) -> subprocess.Popen[bytes]:
         """Return the process, or launch another one if it has ended."""
@@ -147,10 +155,10 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _first_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _first_line(process: subprocess.Popen[bytes], seconds: float) -> dict[str, Any]:
     """Read the first message of a process; empty if it ended, or sent none in time."""
     assert process.stdout is not None
-    ends, line = time.monotonic() + START_SECONDS, b""
+    ends, line = time.monotonic() + seconds, b""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while not line.endswith(b"\n"):

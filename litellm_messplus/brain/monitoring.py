@@ -284,14 +284,18 @@ class LostRequests:
         if started is None:
             return
         for request_id, chosen in await left_open(self.database, started):
-            lost = CallRecord(
-                call_id=served_call_id(request_id),
-                request_id=request_id,
-                ended_at=datetime.now(UTC),
-                role=CallRole.SERVED,
-                status=CallStatus.FAILURE,
-                candidate=chosen,
-                error=error_words(LOST),
-                failure=Failure.UNKNOWN,
-            )
-            self.journal.write(lost)
+            self.journal.write(lost_call(request_id, chosen))
+
+
+def lost_call(request_id: str, chosen: str) -> CallRecord:
+    """Build the end of a request of which no end is reported any more."""
+    return CallRecord(
+        call_id=served_call_id(request_id),
+        request_id=request_id,
+        ended_at=datetime.now(UTC),
+        role=CallRole.SERVED,
+        status=CallStatus.FAILURE,
+        candidate=chosen,
+        error=error_words(LOST),
+        failure=Failure.UNKNOWN,
+    )

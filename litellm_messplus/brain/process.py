@@ -1,8 +1,9 @@
 """The brain in a process of its own, for all workers of a database.
 
-Started by a worker (`keeper.py`), which writes what it needs to its standard input, as a pickle, and
-reads one line of its standard output: that it is ready, that another process is the brain already,
-or what is wrong. It ends when its standard input is closed. It imports no LiteLLM.
+Started by a worker (`keeper.py`), which writes what it needs to its standard input, as a pickle,
+and reads one line of its standard output: that it is ready, that another process is the brain
+already, or what is wrong. It ends when its standard input is closed and no other worker is
+connected. It imports no LiteLLM.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ import pickle
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -29,11 +30,11 @@ from litellm_messplus.brain.lease import lease_of
 from litellm_messplus.brain.listener import Listener
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.brain.opening import open_database
+from litellm_messplus.brain.workers import Workers
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.runtime.counters import logger
-from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
-from litellm_messplus.runtime.tasks import Tasks
+from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, in_one_line
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.database import create_engine, explained
@@ -44,7 +45,8 @@ LONGEST_SOCKET = 100
 """The most characters of a socket's path, of 107 that the system allows."""
 WAIT_SECONDS = 1.0
 """Seconds between two tries of a service to become the brain, while another one is."""
-CLOSE_SECONDS = 10.0
+LEAVE_SECONDS = 1.0
+"""Seconds between two looks whether a worker is still connected."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,13 @@ def socket_path(database: str) -> Path:
     return folder / blake2b(database.encode(), digest_size=16).hexdigest()
 
 
-async def serve(given: BrainSettings, until: Callable[[Callable[[], None]], None]) -> bool:
-    """Be the brain of a database until ``until`` calls what it is given; return False at once if
-    another process is. Raises ConfigurationError, and DatabaseAwayError."""
+Until = Callable[[Workers], Awaitable[None]]
+"""Returns when a brain with these workers is to end."""
+
+
+async def serve(given: BrainSettings, until: Until) -> bool:
+    """Be the brain of a database until then; return False at once if another process is. Raises
+    ConfigurationError, and DatabaseAwayError."""
     settings = given.settings
     database = create_engine(settings.database)
     lease = lease_of(database)
@@ -119,14 +125,12 @@ async def serve(given: BrainSettings, until: Callable[[Callable[[], None]], None
         brain.line_log.begin(opened.conversation_key)
         brain.start()
         listener = Listener(brain, given.address, given.token, given.fingerprint)
-        ends = asyncio.Event()
-        until(ends.set)
         try:
             await listener.start()
             gc.collect()
             gc.freeze()
             say(outcome="ready")
-            await ends.wait()
+            await until(brain.workers)
         finally:
             await listener.close()
             await brain.close()
@@ -142,28 +146,39 @@ def say(**outcome: Any) -> None:
         print(json.dumps(outcome), flush=True)
 
 
-_reading = Tasks()
+async def _until_unneeded(workers: Workers) -> None:
+    """Wait until the standard input is closed, since the worker that started this process ends, and
+    until no other worker is connected; or for SIGTERM."""
+    stopped = _signalled(signal.SIGTERM)
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+    )
+    closed = asyncio.create_task(reader.read())
+    waiting = asyncio.create_task(stopped.wait())
+    await asyncio.wait((closed, waiting), return_when=asyncio.FIRST_COMPLETED)
+    if not stopped.is_set() and workers.count:
+        await asyncio.sleep(LEAVE_SECONDS)  # all may be ending
+        if workers.count:
+            say(outcome="stays")
+    while not stopped.is_set() and workers.count:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await stopped.wait()
+    closed.cancel()
+    waiting.cancel()
 
 
-def _until_closed(stop: Callable[[], None]) -> None:
-    """Call ``stop`` when the standard input is closed, or upon SIGTERM."""
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
-
-    async def wait() -> None:
-        reader = asyncio.StreamReader()
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
-        )
-        while await reader.read(1024):
-            pass
-        stop()
-
-    _reading.start(wait(), "standard-input")
+async def _until_signalled(_: Workers) -> None:
+    await _signalled(signal.SIGTERM, signal.SIGINT).wait()
 
 
-def _until_signalled(stop: Callable[[], None]) -> None:
-    for each in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(each, stop)
+def _signalled(*signals: signal.Signals) -> asyncio.Event:
+    """Return an event that is set by any of the signals."""
+    stopped = asyncio.Event()
+    for each in signals:
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    return stopped
 
 
 def prepare() -> None:
@@ -193,12 +208,15 @@ def main() -> None:
         return
     sys.path.extend(each for each in given.folders if each not in sys.path)
     try:
-        if not asyncio.run(serve(given, _until_closed)):
+        if not asyncio.run(serve(given, _until_unneeded)):
             say(outcome="taken")
     except ConfigurationError as error:
         is_away = isinstance(error, DatabaseAwayError)
         say(outcome="refused", is_away=is_away, error=[error.key, error.given, error.allowed])
         raise SystemExit(2) from None
+    except Exception as error:
+        say(outcome="failed", error=in_one_line(error))
+        raise
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from litellm_messplus.brain.messages import (
     Shown,
     judged_request,
 )
+from litellm_messplus.brain.monitoring import lost_call
 from litellm_messplus.brain.pending import REMEMBERED, Pending, PendingRequests
 from litellm_messplus.brain.web import Web
 from litellm_messplus.brain.workers import Workers
@@ -134,6 +135,12 @@ class RequestRoad:
         pending.response_id = response_id or pending.response_id
         if pending.place is not None and deployment is not None:
             self.holds.called(pending.place, pending.record.zoo, deployment)
+
+    def abandon(self, request_id: str) -> None:
+        self._begun.pop(request_id, None)
+        pending = self.pending.get(request_id)
+        if pending is not None:
+            self.ended(Ended(lost_call(request_id, pending.record.chosen)))
 
     async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
         pending = self.pending.get(request_id)

@@ -83,7 +83,8 @@ class Web:
         app.include_router(zoo_routes(zoos, sign_ins, counters))
 
     async def answer(self, asking: Asking, authenticate: Authenticate) -> Shown:
-        """Answer a client's request, whose key ``authenticate`` checks where a route asks for it."""
+        """Answer a client's request, whose key ``authenticate`` checks where a route asks for
+        it."""
         body, parts, shown = [asking.body], list[bytes](), Shown(500, [], b"")
         scope: dict[str, Any] = {
             "type": "http",

@@ -1,8 +1,8 @@
 """Messages as bytes: each is a length of four bytes, and that many of MessagePack.
 
-Both ends know the messages by `contract`: the types of a method's arguments, and of what it returns.
-The first frame of either end is a `Hello`; an end of another version, or without the token, gets one
-line of refusal and nothing else.
+Both ends know the messages by `contract`: the types of a method's arguments, and of what it
+returns. The first frame of either end is a `Hello`; an end of another version, or without the
+token, gets one line of refusal and nothing else.
 """
 
 import asyncio
@@ -65,8 +65,8 @@ class Hello(NamedTuple):
         return ""
 
 
-# Bytes. Arrays are a type and their bytes, other objects their text; a lone surrogate, which no text
-# on a wire can hold, is replaced.
+# Bytes. Arrays are a type and their bytes, other objects their text; a lone surrogate, which no
+# text on a wire can hold, is replaced.
 
 
 def _plain(value: Any) -> Any:
@@ -152,7 +152,7 @@ ERRORS: Mapping[str, Callable[[list[Any]], Exception]] = {
     "JudgeRefusedError": lambda given: JudgeRefusedError(*given),
     "HTTPException": lambda given: HTTPException(*given),
 }
-"""The errors that are the same at the other end, by their arguments; any other is a BrainAwayError."""
+"""The errors that are the same at the other end, by their arguments; others are BrainAwayErrors."""
 
 
 def _error(error: Exception) -> tuple[str, list[Any]]:
@@ -182,6 +182,8 @@ class Peer:
         self._waiting: dict[int, tuple[str, asyncio.Future[Any]]] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._number = 0
+        self.heard = 0
+        """How many frames the other end has sent."""
         self.is_gone = False
 
     def tell(self, name: str, *arguments: Any) -> None:
@@ -203,7 +205,9 @@ class Peer:
         """Take what the other end sends, until it is gone."""
         try:
             while True:
-                self._take(decoder(Frame).decode(await read_frame(self._reader)))
+                frame = decoder(Frame).decode(await read_frame(self._reader))
+                self.heard += 1
+                self._take(frame)
         except (OSError, EOFError):
             return
         except (ValueError, msgspec.MsgspecError):
@@ -226,9 +230,7 @@ class Peer:
                     arguments = decoder(method.arguments).decode(frame.body)
                     getattr(self._served, frame.name)(*arguments)
                 return
-            task = asyncio.create_task(
-                self._answer(frame, method), name=f"messplus-{frame.name}"
-            )
+            task = asyncio.create_task(self._answer(frame, method), name=f"messplus-{frame.name}")
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
             return
@@ -255,10 +257,11 @@ class Peer:
             self._send((frame.number, *found))
 
     def _send(self, message: Any) -> None:
-        if self.is_gone or self._writer.transport.get_write_buffer_size() > UNSENT:
+        data, transport = encoded(message), self._writer.transport
+        if self.is_gone or transport.is_closing() or transport.get_write_buffer_size() > UNSENT:
             self.is_gone = True
             raise BrainAwayError("the connection is closed")
-        self._writer.write(encoded(message))
+        self._writer.write(data)
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes:

@@ -30,7 +30,8 @@ class _Worker:
 
 
 class Sums(NamedTuple):
-    """The sums of counts by name: of all workers since the brain started, and of those connected."""
+    """The sums of counts by name: of all workers since the brain started, and of those that are
+    connected."""
 
     everyone: Counts
     running: Counts
@@ -58,6 +59,11 @@ class Workers:
     def first_started(self) -> datetime | None:
         """When the first of the connected workers started; None without one."""
         return min((each.started for each in self._connected.values()), default=None)
+
+    @property
+    def count(self) -> int:
+        """The number of connected workers."""
+        return len(self._connected)
 
     def leave(self, worker: str) -> None:
         """Note that a worker is gone; what it counted stays in the sum of all."""

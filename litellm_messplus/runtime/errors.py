@@ -96,14 +96,19 @@ def end_process(error: Exception) -> NoReturn:
     The line says what is wrong. For an error that nobody foresaw it says where, too: an operator
     can report it. It ends with the way on, since the proxy serves users who need no routing.
     """
+    reason = in_one_line(error)
+    print(f"\nmessplus: the plugin cannot start: {reason}. {WAY_ON}\n", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def in_one_line(error: Exception) -> str:
+    """Format an error as one line, with the place of one that nobody foresaw."""
     reason = str(error)
     if not isinstance(error, MessplusError):  # a bug, or what only a traceback would tell
         *_, frame = traceback.extract_tb(error.__traceback__)
         reason = f"{type(error).__name__} at {frame.filename}:{frame.lineno}: {reason}"
-    reason = " ".join(reason.split())
-    print(f"\nmessplus: the plugin cannot start: {reason}. {WAY_ON}\n", file=sys.stderr)
-    sys.stderr.flush()
-    os._exit(1)
+    return " ".join(reason.split())
 
 
 # The error of a call, as it is logged.

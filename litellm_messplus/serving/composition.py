@@ -1,5 +1,5 @@
-"""The hands of one worker: built around the road to the brain, started, and stopped in an order that
-loses nothing."""
+"""The hands of one worker: built around the way to the brain, started, and stopped in an order
+that loses nothing."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

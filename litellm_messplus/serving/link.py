@@ -100,6 +100,7 @@ class RemoteRoad:
         self._hello = Hello(FORMAT, version(), worker, time.time(), given.token, given.fingerprint)
         self._hands: Hands | None = None
         self._peer: Peer | None = None
+        self._silent: tuple[Peer, int] | None = None
         self._connected = asyncio.Event()
         self._ordered: set[str] = set()
         self._shown: dict[str, tuple[Any, ...]] = {}
@@ -207,7 +208,11 @@ class RemoteRoad:
         return found
 
     async def decide(self, request_id: str, admission: Admission, spent: float) -> Order:
-        return self._order(await self._ask("decide", request_id, admission, spent))
+        try:
+            return self._order(await self._ask("decide", request_id, admission, spent))
+        except TimeoutError:
+            self.abandon(request_id)
+            raise
 
     async def pass_by(self, request_id: str, serves: str) -> Order:
         return self._order(await self._ask("pass_by", request_id, serves))
@@ -221,6 +226,9 @@ class RemoteRoad:
 
     def called(self, request_id: str, deployment: str | None, response_id: str | None) -> None:
         self._tell("called", request_id, deployment, response_id)
+
+    def abandon(self, request_id: str) -> None:
+        self._tell("abandon", request_id)
 
     async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
         found: Reading | None = await self._ask("read", request_id, looks)
@@ -236,8 +244,7 @@ class RemoteRoad:
         if len(self._unwritten) > MOST:
             self._unwritten.popleft()
             self._counters.failure("records_dropped", "no brain takes what has ended")
-        if self._peer is not None and not self._peer.is_gone:
-            self._peer.tell("ended", sent)
+        if self._tell("ended", sent):
             self._sent += 1
 
     def left_out(self, request_id: str) -> None:
@@ -268,12 +275,24 @@ class RemoteRoad:
         return order
 
     async def _ask(self, name: str, *arguments: Any) -> Any:
-        if self._peer is None:
+        """Ask for what a request waits for. After one answer that did not come in time, nothing is
+        asked until the brain is heard again. Raises BrainAwayError and TimeoutError."""
+        peer = self._peer
+        if peer is None or self._silent == (peer, peer.heard):
             raise BrainAwayError("no brain answers")
-        async with asyncio.timeout(self._seconds):
-            return await self._peer.ask(name, *arguments)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await peer.ask(name, *arguments)
+        except TimeoutError:
+            self._silent = peer, peer.heard
+            raise
 
-    def _tell(self, name: str, *arguments: Any) -> None:
-        """Send what is worth nothing to a later brain."""
-        if self._peer is not None and not self._peer.is_gone:
+    def _tell(self, name: str, *arguments: Any) -> bool:
+        """Send what is not waited for; return whether a brain is there."""
+        if self._peer is None:
+            return False
+        try:
             self._peer.tell(name, *arguments)
+        except BrainAwayError:
+            return False
+        return True

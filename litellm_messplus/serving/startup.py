@@ -168,13 +168,13 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
     settings, zoos = honoured(config)
     models = config.get("model_list") or []
     prompt_tokens = PromptTokens(list(zoos), models)
+    prompt_tokens.warm_up()
+    capabilities.warm_up([each for each in models if each.get("model_name") in zoos])
     hands = WorkerHands(zoos)
     if settings.brain == "inside":
         plugin, position = _inside(settings, zoos, hands, prompt_tokens)
     else:
         plugin, position = _apart(settings, zoos, hands, prompt_tokens, launched)
-    prompt_tokens.warm_up()
-    capabilities.warm_up([each for each in models if each.get("model_name") in zoos])
     plugin.attach()
     freeze_startup_objects()
     logger.info(

@@ -288,25 +288,6 @@ async def test_a_restart_goes_on_with_its_conversations(tmp_path: Path) -> None:
     assert len({row.line for row in rows}) == 1
 
 
-async def test_unshared_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_log, "pinboard_path", lambda *given: tmp_path / "shared" / "lines")
-    async with holding(tmp_path) as plugin, holding(tmp_path) as other:
-        agent = Agent(plugin)
-        served = await agent.ask(served_by="large-1")
-        agent.result()
-        assert await agent.ask() == served
-        failures = plugin.counters.as_dict()["lines_unshared"]
-        assert plugin.counters.as_dict() == {"lines_unshared": failures}
-
-        (tmp_path / "shared").mkdir()
-        for worker in (plugin, other):
-            agent.result()
-            agent.plugin = worker
-            assert await agent.ask() == served
-        assert plugin.counters.as_dict() == {"lines_unshared": failures}
-        assert other.counters.as_dict() == {}
-
-
 async def test_a_failing_identity_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with holding(tmp_path) as plugin:
         lines = plugin.parts.brain.holds.lines

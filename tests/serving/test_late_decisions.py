@@ -124,7 +124,7 @@ async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path
 
 async def test_a_late_decision_keeps_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with holding(tmp_path) as plugin:
-        agent, router = Agent(plugin), plugin.parts.router
+        agent = Agent(plugin)
         await agent.ask(served_by="small-2")
         decider = plugin.parts.brain.road.decider
         late = decider.settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})

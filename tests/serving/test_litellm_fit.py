@@ -262,7 +262,7 @@ def test_any_error_of_a_start_is_one_line(
     step: str,
     error: Exception,
 ) -> None:
-    config = zoo_config("http://127.0.0.1:9/v1", tmp_path, learner="inside")
+    config = zoo_config("http://127.0.0.1:9/v1", tmp_path, brain="inside")
     monkeypatch.setattr(f"{STARTUP}.proxy_configuration", lambda: config)
     monkeypatch.setattr(litellm_fit, "check_litellm", lambda: None)
 

@@ -76,7 +76,7 @@ async def test_a_whole_log_is_the_same_as_without_the_code_of_conversations(
     held = await told(tmp_path / "held", "warm")
     for name in ("standing", "_standing", "_ended", "begin"):
         monkeypatch.setattr(Holds, name, Failed())
-    for name in ("begin", "start", "followed"):
+    for name in ("begin", "start"):
         monkeypatch.setattr(LineLog, name, lambda *given: None)
     monkeypatch.setattr(Holds, "standing", lambda *given: None)
     without = await told(tmp_path / "without", "warm")

@@ -49,18 +49,30 @@ def zoo_config(
 
 
 WAITS = f"""
-from litellm_messplus.plugin import instance
 from litellm_messplus.brain import feedback
 
 feedback.WAIT_SECONDS = {PATIENT}
 """
+IN_THE_BRAIN = """
+import sys
+
+if "litellm_messplus.brain.process" in sys.orig_argv:
+    import changed_brain
+"""
+"""What Python runs first in each process below a proxy's folder."""
+
+
+def in_the_brain(folder: Path, code: str) -> None:
+    """Have the brain's process run this before anything else, after what it was to run so far."""
+    (folder / "sitecustomize.py").write_text(IN_THE_BRAIN)
+    with (folder / "changed_brain.py").open("a") as file:
+        file.write(code)
 
 
 def patient(config: Config, folder: Path) -> Config:
     """The same, and verdicts wait as long as it takes for an id that the log has yet to know: on a
     busy machine LiteLLM tells the end of a stream late."""
-    (folder / "waits.py").write_text(WAITS)
-    config["litellm_settings"]["callbacks"] = ["waits.instance"]
+    in_the_brain(folder, WAITS)
     return config
 
 
@@ -71,8 +83,6 @@ from importlib import import_module
 for place, given in {made!r}.items():
     module, name = import_module(place.rpartition(".")[0]), place.rpartition(".")[2]
     setattr(module, name, partial(getattr(module, name), **given))
-
-from {plugin} import instance
 """
 
 
@@ -81,7 +91,11 @@ def quick(config: Config, folder: Path, **made: dict[str, Any]) -> Config:
     these arguments: in place of constants that are too patient for a test."""
     plugin = config["litellm_settings"]["callbacks"][0].removesuffix(".instance")
     places = {MAKERS[name]: given for name, given in made.items()}
-    (folder / "quick.py").write_text(QUICK.format(made=places, plugin=plugin))
+    of_brain = {each: given for each, given in places.items() if ".serving." not in each}
+    in_the_brain(folder, QUICK.format(made=of_brain))
+    of_worker = {each: given for each, given in places.items() if ".serving." in each}
+    code = QUICK.format(made=of_worker) + f"\nfrom {plugin} import instance\n"
+    (folder / "quick.py").write_text(code)
     config["litellm_settings"]["callbacks"] = ["quick.instance"]
     return config
 
@@ -92,7 +106,7 @@ MAKERS = {
     "explorer": "litellm_messplus.serving.composition.Explorer",
     "failing": "litellm_messplus.serving.deployments.deployment.Failing",
     "judge": "litellm_messplus.brain.judges.Judge",
-    "learner": "litellm_messplus.serving.startup.LearnerSettings",
+    "learner": "litellm_messplus.brain.brain.Learner",
     "purse": "litellm_messplus.brain.buying.LabelPurse",
     "verdicts": "litellm_messplus.brain.brain.TokenBuckets",
 }
