@@ -156,6 +156,7 @@ class Brain:
                 engine.zoo.absent,
                 engine.zoo.anchor,
                 self.holds.holds(name),
+                not self.modes.now[name].draws,
                 self.modes.now[name].before or engine.zoo.largest,
             )
             for name, engine in self.engines.items()

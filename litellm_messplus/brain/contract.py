@@ -33,6 +33,10 @@ class Road(Protocol):
 
         Raises RefusedError for a level that the zoo does not have."""
 
+    async def route(self, asked: Asked, admission: Admission, spent: float) -> Order | str:
+        """Begin and decide a request in one step; return what serves it as before, if it is not to
+        be decided. Raises as `begin`."""
+
     async def decide(self, request_id: str, admission: Admission, spent: float) -> Order:
         """Decide and log a request that waits for it, on which the worker has ``spent`` so many
         seconds."""

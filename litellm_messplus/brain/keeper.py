@@ -107,7 +107,9 @@ class Keeper:
     async def close(self) -> None:
         """Let the brain write what it has, save its state, and end, or go on for other workers."""
         process, self._process = self._process, None
-        if process is None:
+        if process is None or process.poll() is not None:
+            if process is not None:
+                _close_pipes(process)
             return
         assert process.stdin is not None
         with suppress(BrokenPipeError):

@@ -191,6 +191,8 @@ class ZooNow:
     anchor: str | None
     is_holding: bool
     """Whether its conversations are held."""
+    is_routed: bool
+    """Whether all its requests are routed, but for those whose client switches that off."""
     safe: str
     """What serves while the brain is away: what served before, else the largest."""
 

@@ -73,6 +73,12 @@ class RequestRoad:
         self.next_turn.take(asked.metadata, asked.key_hash)
         return before
 
+    async def route(self, asked: Asked, admission: Admission, spent: float) -> Order | str:
+        before = await self.begin(asked)
+        if before is not None:
+            return before
+        return await self.decide(asked.request_id, admission, spent)
+
     async def decide(self, request_id: str, admission: Admission, spent: float) -> Order:
         began = time.perf_counter() - spent
         intake = self._begun.pop(request_id)

@@ -36,6 +36,10 @@ class BrainAwayError(MessplusError):
     """The other end of the connection is gone, or does not answer in time."""
 
 
+class BrainFailedError(BrainAwayError):
+    """The other end answered with an error that nobody foresaw."""
+
+
 class UnlikeError(MessplusError):
     """The other end is of another version, or has another token or other settings."""
 
@@ -152,7 +156,7 @@ ERRORS: Mapping[str, Callable[[list[Any]], Exception]] = {
     "JudgeRefusedError": lambda given: JudgeRefusedError(*given),
     "HTTPException": lambda given: HTTPException(*given),
 }
-"""The errors that are the same at the other end, by their arguments; others are BrainAwayErrors."""
+"""The errors that are the same at the other end, by their arguments."""
 
 
 def _error(error: Exception) -> tuple[str, list[Any]]:
@@ -242,7 +246,7 @@ class Peer:
             return
         given = decoder(list[Any]).decode(frame.body)
         make = ERRORS.get(frame.name)
-        answer.set_exception(BrainAwayError(*given) if make is None else make(given))
+        answer.set_exception(BrainFailedError(*given) if make is None else make(given))
 
     async def _answer(self, frame: Frame, method: Method) -> None:
         found: tuple[str, Any]

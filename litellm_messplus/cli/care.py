@@ -1,19 +1,42 @@
-"""`messplus verify` and `prune`: maintenance of a proxy's database."""
+"""`messplus brain`, `verify` and `prune`: a brain for several machines, and its database."""
 
 import asyncio
 import json
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from litellm_messplus.cli import options
 from litellm_messplus.cli.options import AsJson, HistoryDatabase
-from litellm_messplus.runtime.errors import MessplusError
+from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
 ]
+
+
+def brain(config: options.Config = Path("proxy_config.yaml")) -> None:
+    """Run the brain of proxies on several machines, at the address that `messplus.brain` states.
+
+    A second one waits until the first ends, and then takes its place. Stopped by SIGTERM.
+    """
+    options.without_network()
+    from litellm_messplus.serving.litellm_fit import check_file, check_litellm
+
+    check_file(config)  # before the seconds that LiteLLM takes to load
+    check_litellm()
+    from litellm_messplus.brain.process import as_service, brain_settings, prepare
+    from litellm_messplus.serving.checking import honoured
+    from litellm_messplus.serving.litellm_seam import proxy_configuration
+
+    settings, zoos = honoured(proxy_configuration(str(config)))
+    if not settings.brain.startswith("tcp://"):
+        allowed = "`tcp://host:port`; else the proxy starts its brain itself"
+        raise ConfigurationError("messplus.brain", settings.brain, allowed)
+    prepare()
+    asyncio.run(as_service(brain_settings(settings, zoos)))
 
 
 def verify(database: HistoryDatabase = None, as_json: AsJson = False) -> None:

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from litellm_messplus.cli.before import check, profile, replay
-from litellm_messplus.cli.care import prune, verify
+from litellm_messplus.cli.care import brain, prune, verify
 from litellm_messplus.cli.every_day import certificate, requests, status
 from litellm_messplus.cli.zoo import zoo
 from litellm_messplus.runtime.errors import MessplusError
@@ -15,7 +15,7 @@ from litellm_messplus.runtime.errors import MessplusError
 GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Every day": (status, requests, certificate, zoo),
     "Before a change": (check, replay, profile),
-    "Care": (verify, prune),
+    "Care": (verify, prune, brain),
 }
 
 

@@ -48,6 +48,7 @@ class BrainInside:
         self.brain, self.road, self.worker = brain, brain.road, INSIDE
         self.zoos: Mapping[str, Zoo] = Zoos(brain.engines)
         self.holds, self.safe = brain.holds.holds, dict[str, str]()
+        self.routes_all = lambda zoo: not brain.modes.now[zoo].draws
         self.counters = brain.counters
         brain.workers.join(INSIDE, hands, datetime.now(UTC))
 
@@ -75,6 +76,10 @@ class BrainApart:
     def holds(self, zoo: str) -> bool:
         """Tell whether the conversations of a zoo are held now."""
         return zoo in self._hands.holding
+
+    def routes_all(self, zoo: str) -> bool:
+        """Tell whether all requests of a zoo are routed, as far as is known."""
+        return zoo in self._hands.routed
 
     def start(self, tasks: Periodic) -> None:
         """Begin in the running event loop."""
@@ -120,6 +125,7 @@ class Parts:
                 self.live,
                 road,
                 way.safe,
+                way.routes_all,
                 RequestReader(way.holds, counters, settings.store_identities),
                 gates,
                 prompt_tokens or PromptTokens(list(self.zoos), []),

@@ -207,6 +207,14 @@ class RemoteRoad:
         found: str | None = await self._ask("begin", asked)
         return found
 
+    async def route(self, asked: Asked, admission: Admission, spent: float) -> Order | str:
+        try:
+            found: Order | str = await self._ask("route", asked, admission, spent)
+        except TimeoutError:
+            self.abandon(asked.request_id)
+            raise
+        return found if isinstance(found, str) else self._order(found)
+
     async def decide(self, request_id: str, admission: Admission, spent: float) -> Order:
         try:
             return self._order(await self._ask("decide", request_id, admission, spent))

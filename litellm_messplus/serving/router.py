@@ -6,13 +6,13 @@ A request that is served as before goes on at once, and is decided in a task tha
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from litellm_messplus.brain.contract import Road
 from litellm_messplus.brain.messages import Admission, Asked, judged_request
-from litellm_messplus.brain.wire import BrainAwayError
+from litellm_messplus.brain.wire import BrainAwayError, BrainFailedError
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.stand_ins import replace
@@ -56,6 +56,7 @@ class RequestRouter:
     live: LiveZoos
     road: Road
     safe: Mapping[str, str]
+    routes_all: Callable[[str], bool]
     reader: RequestReader
     gates: Gates
     prompt_tokens: PromptTokens
@@ -96,8 +97,10 @@ class RequestRouter:
         if opened is None:
             try:
                 opened = await self._begin(zoo, deployments, request)
-            except (BrainAwayError, TimeoutError):
-                self.counters.failure("brain_away", "a request is served without a decision")
+            except (BrainAwayError, TimeoutError) as error:
+                is_away = not isinstance(error, BrainFailedError)
+                counter = "brain_away" if is_away else "routing_failures"
+                self.counters.failure(counter, "a request is served without a decision")
                 order = target_order(request.kwargs)
                 safe = self.safe.get(name) or zoo.settings.before or zoo.largest
                 return served_before(deployments, safe, frozenset(), frozenset(), order)
@@ -145,29 +148,31 @@ class RequestRouter:
                 return opened
         decided = self._deciding[key] = asyncio.Event()
         try:
-            began = time.perf_counter()
-            asked = self.reader.read(new_id(), zoo.name, request, deployments)
-            before = await self.road.begin(asked)
-            if before is not None:
-                return await self._serve_before(before, zoo, asked, deployments, request)
-            return await self._serve(zoo, asked, deployments, request, began)
+            return await self._ask(zoo, deployments, request)
         finally:
             del self._deciding[key]
             decided.set()
 
-    async def _serve(
-        self,
-        zoo: Zoo,
-        asked: Asked,
-        deployments: Sequence[Deployment],
-        request: IncomingRequest,
-        began: float,
+    async def _ask(
+        self, zoo: Zoo, deployments: Sequence[Deployment], request: IncomingRequest
     ) -> OpenRequest:
-        """Have a request decided that waits for it, and begin its unseen calls."""
-        needs, admission = await self._admit(zoo, deployments, request)
-        order = await self.road.decide(asked.request_id, admission, time.perf_counter() - began)
-        opened = OpenRequest(order, needs, admission.barred, **handing(request))
-        if order.is_read:
+        """Ask the brain: in one step where all requests are routed, else what serves it first."""
+        began = time.perf_counter()
+        asked = self.reader.read(new_id(), zoo.name, request, deployments)
+        if self.routes_all(zoo.name) and not asked.is_switched_off:
+            needs, admission = await self._admit(zoo, deployments, request)
+            found = await self.road.route(asked, admission, time.perf_counter() - began)
+        else:
+            before = await self.road.begin(asked)
+            if before is not None:
+                return await self._serve_before(before, zoo, asked, deployments, request)
+            needs, admission = await self._admit(zoo, deployments, request)
+            spent = time.perf_counter() - began
+            found = await self.road.decide(asked.request_id, admission, spent)
+        if isinstance(found, str):
+            return await self._serve_before(found, zoo, asked, deployments, request)
+        opened = OpenRequest(found, needs, admission.barred, **handing(request))
+        if found.is_read:
             opened.first = first_of(zoo.name, request)
         self._open(opened, request)
         self._follow(opened, asked, request)

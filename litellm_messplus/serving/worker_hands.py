@@ -25,12 +25,14 @@ JUDGES = 100
 
 class WorkerHands:
     """The hands of one worker. ``zoos`` are the configured ones, as they have become; ``holding``
-    are those whose conversations are held, ``safe`` what serves while the brain is away."""
+    are those whose conversations are held, ``routed`` those whose requests are all routed, ``safe``
+    what serves while the brain is away."""
 
     def __init__(self, configured: Mapping[str, Zoo]) -> None:
         self._configured = configured
         self.zoos = dict(configured)
         self.holding: frozenset[str] = frozenset()
+        self.routed: frozenset[str] = frozenset()
         self.safe: dict[str, str] = {}
         self.position: int | None = None
         self._judges: Bounded[tuple[str, str | None], JudgeCalls] = Bounded(JUDGES)
@@ -75,6 +77,7 @@ class WorkerHands:
                 if name in self._configured
             }
         )
+        self.routed = frozenset(name for name, now in zoos.items() if now.is_routed)
         self.holding = frozenset(name for name, now in zoos.items() if now.is_holding)
         self.safe.update({name: now.safe for name, now in zoos.items()})
 

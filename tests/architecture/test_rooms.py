@@ -25,8 +25,10 @@ ALLOWED = {
         "journal",
         "labels",
         "learning",
+        "page",
         "records",
         "restore",
+        "rows",
         "runtime",
         "settings",
         "status",
@@ -101,6 +103,7 @@ ALLOWED = {
     "inspecting": {"core", "figures", "records", "rows", "runtime", "store", "switching"},
     "page": {"certificate", "figures", "inspecting", "runtime", "status", "store"},
     "cli": {
+        "brain",
         "certificate",
         "encoders",
         "energy",

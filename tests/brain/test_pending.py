@@ -3,13 +3,16 @@
 import pytest
 
 from litellm_messplus.brain.pending import Pending, PendingRequests
+from litellm_messplus.core.encoder import Conversation, Turn
+from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.runtime.vocabulary import CallRole
-from tests.labels.judging import REQUEST
 from tests.support.builders import build_engine, request, served_call
 
 ENGINE = build_engine()
+ASKED = Conversation(turns=(Turn("user", "What is 2 + 2?"),))
+JUDGED = JudgedRequest("r1", "zoo", "default", "key", ASKED, {}, {})
 
 
 def nothing(record: RequestRecord) -> None:
@@ -17,9 +20,7 @@ def nothing(record: RequestRecord) -> None:
 
 
 def pending(request_id: str = "r1", response_id: str | None = None, calls: int = 1) -> Pending:
-    return Pending(
-        request(request_id), ENGINE, judged=REQUEST, response_id=response_id, calls=calls
-    )
+    return Pending(request(request_id), ENGINE, judged=JUDGED, response_id=response_id, calls=calls)
 
 
 def add(requests: PendingRequests, *added: Pending) -> None:

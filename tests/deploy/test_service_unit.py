@@ -27,5 +27,5 @@ def test_it_keeps_what_it_writes_in_the_folder_that_systemd_makes_for_it() -> No
     assert values("ProtectSystem") == ["strict"]
 
 
-def test_only_the_main_process_is_told_to_stop_as_it_closes_the_learner_last() -> None:
+def test_only_the_main_process_is_told_to_stop_as_it_closes_the_brain_last() -> None:
     assert values("KillMode") == ["mixed"]

@@ -7,23 +7,22 @@ from pathlib import Path
 import pytest
 
 from tests.support.broken_plugins import BROKEN, SLOW
-from tests.support.proxy import Proxy, ask, patient, zoo_config
+from tests.support.proxy import Proxy, ask, in_the_brain, patient, zoo_config
 from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.end_to_end
 
 
-@pytest.mark.counts("routing_failures", "deadlines_missed")
+@pytest.mark.counts("routing_failures", "messages_failed", "deadlines_missed")
 @pytest.mark.parametrize(
-    ("plugin", "counter", "is_logged"),
+    ("code", "counter", "is_logged"),
     [(BROKEN, "routing_failures", False), (SLOW, "deadlines_missed", True)],
 )
 def test_a_plugin_that_fails_or_is_slow_is_counted_and_serving_goes_on(
-    upstream: Upstream, tmp_path: Path, plugin: str, counter: str, is_logged: bool
+    upstream: Upstream, tmp_path: Path, code: str, counter: str, is_logged: bool
 ) -> None:
-    (tmp_path / "failing.py").write_text(plugin)
+    in_the_brain(tmp_path, code)
     config = zoo_config(upstream.url, tmp_path, deadline_seconds=0.05)
-    config["litellm_settings"]["callbacks"] = ["failing.instance"]
     proxy = Proxy(config, tmp_path).start()
     try:
         with proxy.client() as client:

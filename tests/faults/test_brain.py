@@ -1,5 +1,5 @@
-"""The brain's process is killed or stopped under load: requests are served meanwhile, by what is known
-to hold, and what was acknowledged is in the log afterwards."""
+"""The brain's process is killed or stopped under load: requests are served meanwhile, by what is
+known to hold, and what was acknowledged is in the log afterwards."""
 
 import os
 import signal

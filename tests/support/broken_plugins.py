@@ -1,27 +1,28 @@
-"""Plugins that fail: written beside a test proxy's configuration in place of the real callback."""
+"""Code that fails: run in a test proxy's brain before anything else."""
 
 BROKEN = """
-from litellm_messplus.plugin import instance
+from litellm_messplus.core.engine import Engine
 
 
 def situation(*arguments):
     raise RuntimeError("the engine is broken")
 
 
-for engine in instance.parts.brain.engines.values():
-    engine.situation = situation
+Engine.situation = situation
 """
 
 SLOW = """
 import time
 
-from litellm_messplus.plugin import instance
+from litellm_messplus.core.engine import Engine
 
-for engine in instance.parts.brain.engines.values():
+decided = Engine.situation
 
-    def situation(*arguments, of=engine.situation):
-        time.sleep(0.2)
-        return of(*arguments)
 
-    engine.situation = situation
+def situation(*arguments):
+    time.sleep(0.2)
+    return decided(*arguments)
+
+
+Engine.situation = situation
 """

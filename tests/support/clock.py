@@ -1,4 +1,4 @@
-"""A clock that jumps, written beside a test proxy's configuration in place of the real callback.
+"""A clock that jumps, for a test proxy's worker and its brain.
 
 Simulated: the time of day is another one for the plugin's modules, and for all that asks
 `time.time`; the machine's clock and the monotonic one stay, as where an operator or NTP sets the
@@ -14,8 +14,6 @@ import datetime as real
 import sys
 import time
 from pathlib import Path
-
-from litellm_messplus.plugin import instance
 
 SHIFT = Path(__file__).with_name("{SHIFT}")
 machine_time = time.time
@@ -36,6 +34,10 @@ for name, module in list(sys.modules.items()):
     if name.startswith("litellm_messplus") and vars(module).get("datetime") is real.datetime:
         module.datetime = Jumping
 """
+
+
+OF_THE_WORKER = f"from litellm_messplus.plugin import instance\n{JUMPING}"
+OF_THE_BRAIN = f"import litellm_messplus.brain.process\n{JUMPING}"
 
 
 def jump(folder: Path, seconds: int) -> None:

@@ -3,7 +3,7 @@ its own."""
 
 from pathlib import Path
 
-from tests.support.proxy import Config
+from tests.support.proxy import Config, in_the_brain
 
 READS = """
 from litellm_messplus.core.engine import Engine
@@ -29,8 +29,6 @@ def reads(self, question, choice, answer):
 
 
 Engine.decide, Engine.reads = reading_always, reads
-
-from litellm_messplus.plugin import instance
 """
 
 
@@ -39,6 +37,5 @@ def with_forced_reading(
 ) -> Config:
     """The same, and ``first`` serves, each answer that may be replaced is read, and one with that
     ``sign``, a number of an answer, goes on to ``then``."""
-    (folder / "readings.py").write_text(READS.format(first=first, sign=sign, then=then))
-    config["litellm_settings"]["callbacks"] = ["readings.instance"]
+    in_the_brain(folder, READS.format(first=first, sign=sign, then=then))
     return config
