@@ -6,7 +6,7 @@ after all waiting records about their requests. So the records of a request stay
 
 import asyncio
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -158,12 +158,10 @@ AGAIN_SECONDS = 1.0
 
 @dataclass(eq=False, repr=False)
 class Arrivals:
-    """The look-ups that wait for an id, in bounded number: further ones are refused, for any id.
-    ``is_late`` is whether records of other workers may not be in the log for long."""
+    """The look-ups that wait for an id, in bounded number: further ones are refused, for any id."""
 
     most: int = MOST_WAITING
     most_of_one: int = MOST_OF_ONE
-    is_late: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         self._waiting: Counter[str | None] = Counter()

@@ -1,14 +1,15 @@
-"""The journal: hands records over in batches, and acknowledges those that clients wait for."""
+"""The journal: hands records to the learner in batches, and acknowledges those that clients wait
+for."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from litellm_messplus.backlog import LONGEST, Arrivals, Backlog, Waiting
+from litellm_messplus.learning.learner import Learner
 from litellm_messplus.records import Record
 from litellm_messplus.rows import without_words
 from litellm_messplus.runtime.counters import Counters, logger
@@ -22,51 +23,13 @@ CLOSE_SECONDS = 10.0
 """The longest wait of a stop for a database that does not answer."""
 
 
-class Sink(Protocol):
-    """A destination of records: the learner in this process, or the inbox of one in another.
-
-    ``position`` is the position in the log of the state that this process decides from,
-    ``look_seconds`` the longest time between two calls of ``look``; ``arrivals`` is notified of
-    records that are in the log and folded in.
-    """
-
-    position: int
-    arrivals: Arrivals
-    look_seconds: float
-
-    def start(self) -> None:
-        """Begin, in the running event loop."""
-
-    async def append(self, records: Sequence[Record], *, is_durable: bool) -> Any:
-        """Write records in one transaction, and return a mark of it for ``fold_written``."""
-
-    async def is_logged(self, record: Record, error: Exception) -> bool:
-        """Tell whether a record was refused with this error because it is written already."""
-
-    def dropped(self, record: Record) -> None:
-        """Note a record that is never written."""
-
-    async def fold_written(self, records: Sequence[Record], appended: Any) -> None:
-        """Have the state include committed records."""
-
-    async def settled(self) -> None:
-        """Return when the log has all committed records and the state includes them, or when that
-        takes too long."""
-
-    async def look(self) -> None:
-        """Read what others wrote."""
-
-    async def close(self, *, is_written: bool) -> None:
-        """Stop; if everything is written, save what makes the next start short."""
-
-
 @dataclass(eq=False, repr=False)
 class Journal:
     """The writer of this process's records. If ``store_text`` is false, texts of users are dropped
     from every record; ``saw`` is called with each accepted record. It ``is_failing`` if the last
     attempt to write or read the database failed."""
 
-    sink: Sink
+    learner: Learner
     counters: Counters
     _: KW_ONLY
     store_text: bool
@@ -84,17 +47,16 @@ class Journal:
     @property
     def position(self) -> int:
         """The position in the log of the state that this process decides from."""
-        return self.sink.position
+        return self.learner.position
 
     @property
     def arrivals(self) -> Arrivals:
         """The look-ups that wait for a record to be in the log."""
-        return self.sink.arrivals
+        return self.learner.arrivals
 
     def start(self) -> None:
         """Start writing, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name="messplus-journal")
-        self.sink.start()
 
     def follow(self) -> None:
         """Have the log read soon: something was written without this journal."""
@@ -122,7 +84,6 @@ class Journal:
             async with asyncio.timeout(patience):
                 await asyncio.shield(written)
         if waiting.is_committed:
-            await self.sink.settled()
             return
         self._backlog.give_up(waiting)
         with suppress(TimeoutError):
@@ -137,7 +98,6 @@ class Journal:
         if not flushed.done():
             self._wake.set()
         await flushed
-        await self.sink.settled()
 
     async def close(self) -> None:
         """Write everything, take a snapshot, and stop; if it was never started, stop at once."""
@@ -150,7 +110,7 @@ class Journal:
         except TimeoutError:
             logger.error("closed with %d records unwritten", len(self._backlog))
         try:
-            await self.sink.close(is_written=self._task.done() and not self._backlog)
+            await self.learner.close(is_written=self._task.done() and not self._backlog)
         except SQLAlchemyError:  # the log is written: the next start folds it
             self.counters.failure("snapshot_failures", "no snapshot was taken at the stop")
 
@@ -189,7 +149,7 @@ class Journal:
         """Wait until records are due, or others' are to be looked for."""
         with suppress(TimeoutError):
             # Not wait_for: Python 3.11's swallows a cancel that comes as the event is set.
-            async with asyncio.timeout(self.sink.look_seconds):
+            async with asyncio.timeout(self.learner.look_seconds):
                 await self._wake.wait()
         self._wake.clear()
         self._timer = None
@@ -206,7 +166,7 @@ class Journal:
         transactions of one or two records, they cost the proxy a quarter of its throughput."""
         upto = self._backlog.newest
         if not self._backlog:
-            await self.sink.look()
+            await self.learner.look()
         while self._backlog.has_upto(upto):
             with self._backlog.batch(upto) as batch:
                 await self._write_batch(batch)
@@ -234,14 +194,14 @@ class Journal:
     async def _write(self, batch: Sequence[Waiting]) -> None:
         records = [waiting.record for waiting in batch]
         is_durable = any(waiting.is_durable for waiting in batch)
-        appended = await self.sink.append(records, is_durable=is_durable)
+        appended = await self.learner.append(records, is_durable=is_durable)
         for waiting in batch:
             waiting.is_committed = True
-        await self.sink.fold_written(records, appended)
+        await self.learner.fold_written(records, appended)
 
     async def _refused(self, waiting: Waiting, error: Exception) -> None:
         """Drop a record that the database refuses, unless it is there already."""
-        if await self.sink.is_logged(waiting.record, error):
+        if await self.learner.is_logged(waiting.record, error):
             waiting.is_committed = True
         else:
             self._drop(waiting, error)
@@ -251,5 +211,5 @@ class Journal:
         self.counters.add("records_dropped")
         # Only the type is logged: the record may hold a user's text.
         logger.error("dropped a %s that cannot be written: %s", type(record).__name__, error)
-        self.sink.dropped(record)
+        self.learner.dropped(record)
         self._backlog.end(waiting, error)

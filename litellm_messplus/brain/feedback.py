@@ -22,7 +22,6 @@ from litellm_messplus.labels.source import Cause, Finding
 from litellm_messplus.records import LabelRecord, RequestRecord, served_call_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
-    LateLogError,
     MessplusError,
     RequestGoneError,
     TooManyVerdictsError,
@@ -65,8 +64,8 @@ class RequestFinder:
     async def find(self, given: str, caller: Caller) -> history.Found:
         """Find the caller's newest request that has the id ``given``.
 
-        Raises UnknownRequestError if there is none, LateLogError if there may be one, TooOftenError
-        if too many are waiting, and SQLAlchemyError if the database does not answer.
+        Raises UnknownRequestError if there is none, TooOftenError if too many are waiting, and
+        SQLAlchemyError if the database does not answer.
         """
         plain_id = given if self.decoded is None else await self.decoded(given)
         deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
@@ -76,8 +75,6 @@ class RequestFinder:
                 with self._place(caller):
                     found = await self._await(plain_id, caller, arrived, deadline)
         found = found or await self._look(plain_id, caller)
-        if found is None and self.arrivals.is_late():
-            raise LateLogError(given)
         if found is None:
             raise UnknownRequestError(given)
         return found
@@ -231,8 +228,8 @@ class FeedbackDesk:
         """Write the verdict, and return when it is durable. It is withdrawn if writing has not
         begun after ``patience`` seconds.
 
-        Raises UnknownRequestError, TooOftenError or TooManyVerdictsError; LateLogError,
-        NotWrittenError, UnsettledError or SQLAlchemyError if the database does not take it.
+        Raises UnknownRequestError, TooOftenError or TooManyVerdictsError; NotWrittenError,
+        UnsettledError or SQLAlchemyError if the database does not take it.
         """
         self._admit(caller)
         try:

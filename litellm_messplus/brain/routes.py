@@ -21,7 +21,6 @@ from litellm_messplus.inspecting.logged import PublicHistory, public_history
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     JournalFullError,
-    LateLogError,
     NotWrittenError,
     TooManyVerdictsError,
     TooOftenError,
@@ -35,7 +34,6 @@ from litellm_messplus.store.reading import ReadingTakesTooLongError
 
 AWAY: dict[type[Exception], str] = {
     JournalFullError: "nothing was written, try again",
-    LateLogError: "requests of other workers are not in the log yet, try again",
     NotWrittenError: "nothing was written, and will not be: try again",
     UnsettledError: "whether it was written is not known yet. Send it again, it counts once",
 }

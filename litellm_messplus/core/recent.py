@@ -128,5 +128,4 @@ class RecentPrompts:
         self.ramps[self.is_seen] = ramps(self.numbers[self.is_seen])
 
 
-VIEW = ("offsets", "means", "satisfaction", "hope")
 _ARRAYS = ("numbers", "is_seen", "words", "offsets", "means", "satisfaction", "hope")

@@ -65,9 +65,6 @@ class Learner:
         """Begin at a position, up to which the engines were restored after this was made."""
         self.position = self.snapshot_position = self._to_sum = position
 
-    def start(self) -> None:
-        """Do nothing: records of other writers are looked for."""
-
     async def close(self, *, is_written: bool) -> None:
         """If everything is written, save snapshots."""
         if is_written:
@@ -111,10 +108,6 @@ class Learner:
         finally:  # they are committed: what was not read back is folded in later
             self.arrivals.came(records)
         await self._do_what_is_due()
-
-    async def settled(self) -> None:
-        """Return when all that was written is folded in: at once, since `fold_written` is awaited
-        with each batch."""
 
     async def look(self) -> None:
         """Read the end of the log, and fold in what other writers wrote."""

@@ -50,10 +50,6 @@ class NoAnswerError(MessplusError):
 LOST = NoAnswerError("no end was reported")
 
 
-class LateLogError(MessplusError):
-    """An id is not in the log, which is behind: it may be that of a request of another worker."""
-
-
 class BrokenLogError(MessplusError):
     """The database is there, but holds no valid log; the message states what to do."""
 

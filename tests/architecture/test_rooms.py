@@ -135,7 +135,7 @@ UPWARD = {
 SPINE = {
     "backlog": {"records", "runtime", "store"},
     "conformance": {"core"},
-    "journal": {"backlog", "records", "rows", "runtime", "store"},
+    "journal": {"backlog", "learning", "records", "rows", "runtime", "store"},
     "plugin": {"serving"},
     "records": {"core", "rows", "runtime", "switching"},
     "restore": {"core", "runtime", "store"},

@@ -33,7 +33,6 @@ from litellm_messplus.records import Record, RequestRecord
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import (
     JournalFullError,
-    LateLogError,
     NotWrittenError,
     TooManyVerdictsError,
     TooOftenError,
@@ -377,7 +376,6 @@ def test_a_client_is_told_that_its_request_was_not_logged() -> None:
     [
         (NotWrittenError(), "nothing was written, and will not be: try again"),
         (UnsettledError(), "is not known yet. Send it again, it counts once"),
-        (LateLogError(), "not in the log yet, try again"),
         (JournalFullError(), "nothing was written, try again"),
         (TimeoutError(), "the database does not answer: try again"),
     ],

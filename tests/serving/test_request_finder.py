@@ -19,7 +19,7 @@ from litellm_messplus.brain.pending import Pending, PendingRequests
 from litellm_messplus.journal import Journal
 from litellm_messplus.records import RequestRecord
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.errors import LateLogError, TooOftenError, UnknownRequestError
+from litellm_messplus.runtime.errors import TooOftenError, UnknownRequestError
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine
 from tests.support.builders import build_engine, request, served_call
@@ -86,15 +86,6 @@ async def test_anothers_id_and_an_unknown_one_look_alike(database: AsyncEngine) 
             await finder.find(given, CAROL)
         assert str(refused.value) == given
         assert perf_counter() - began > 0.29
-
-
-async def test_while_the_log_is_late_an_id_may_be_known_later(database: AsyncEngine) -> None:
-    """It may be that of a request of another worker, which is not in the log yet."""
-    await log.append(database, [asked("mine", "alice")])
-    finder = finder_of(database, arrivals=Arrivals(is_late=lambda: True))
-    with pytest.raises(LateLogError):
-        await finder.find("not yet", ALICE)
-    assert (await finder.find("mine", ALICE)).request_id == "mine"
 
 
 async def test_whoever_runs_the_proxy_finds_all(database: AsyncEngine) -> None:
