@@ -8,7 +8,7 @@ by which the cheapest model holds alpha: else calls to others would be counted, 
 Calls of Python and of C are counted in every thread of the proxy's process (each step of a
 coroutine is one), and what the process calls in the same time without requests is subtracted: jobs
 by the clock are not a request's. What is done by the clock under load, such as taking over the
-learner's state, weighs more where requests are slower: run it where nothing else runs, and compare
+brain's messages, weighs more where requests are slower: run it where nothing else runs, and compare
 ``journal_calls`` at the same ``requests_per_second``. The other figures do not depend on it.
 
 ``extra_calls`` is the difference a request, ``own_functions`` the calls of the plugin's Python

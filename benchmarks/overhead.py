@@ -31,7 +31,7 @@ from benchmarks.throughput import (
     cores_of,
     cpu_seconds,
     different_prompts,
-    learner_seconds,
+    brain_seconds,
     on_cores,
     upstream,
     watched,
@@ -56,14 +56,14 @@ ARMS: Mapping[str, Callable[[Config], Config]] = {
 
 @dataclass(frozen=True)
 class Arm:
-    """One proxy under load: latencies and CPU of a request in milliseconds; ``learner_cpu_ms`` is
-    that of the learner's process, 0 without one."""
+    """One proxy under load: latencies and CPU of a request in milliseconds; ``brain_cpu_ms`` is
+    that of the brain's process, 0 without one."""
 
     requests: int
     median_ms: float
     p99_ms: float
     cpu_ms: float
-    learner_cpu_ms: float
+    brain_cpu_ms: float
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Slice:
 
     latencies: Sequence[float]
     cpu: float
-    learner_cpu: float
+    brain_cpu: float
 
 
 async def load(proxy: Proxy, rate: float, seconds: float) -> Slice:
@@ -83,7 +83,7 @@ async def load(proxy: Proxy, rate: float, seconds: float) -> Slice:
         {"model": "zoo", "messages": [{"role": "user", "content": next(prompts)}]}
         for _ in range(int(rate * seconds))
     ]
-    cpu, learner = cpu_seconds(proxy.process_id), learner_seconds(proxy.process_id)
+    cpu, brain = cpu_seconds(proxy.process_id), brain_seconds(proxy.process_id)
     async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=60) as client:
         began = time.perf_counter()
 
@@ -95,8 +95,8 @@ async def load(proxy: Proxy, rate: float, seconds: float) -> Slice:
             return time.perf_counter() - due
 
         latencies = await asyncio.gather(*map(ask, range(len(bodies))))
-    cpu, learner = cpu_seconds(proxy.process_id) - cpu, learner_seconds(proxy.process_id) - learner
-    return Slice(latencies, cpu, learner)
+    cpu, brain = cpu_seconds(proxy.process_id) - cpu, brain_seconds(proxy.process_id) - brain
+    return Slice(latencies, cpu, brain)
 
 
 def measure(folder: Path, rate: float, rounds: int, seconds: float) -> dict[str, list[Slice]]:
@@ -131,14 +131,14 @@ def arm(slices: Sequence[Slice]) -> Arm:
         median_ms=cuts[49],
         p99_ms=cuts[98],
         cpu_ms=1000.0 * sum(each.cpu for each in slices) / len(latencies),
-        learner_cpu_ms=1000.0 * sum(each.learner_cpu for each in slices) / len(latencies),
+        brain_cpu_ms=1000.0 * sum(each.brain_cpu for each in slices) / len(latencies),
     )
 
 
 def table(arms: Mapping[str, Arm]) -> Iterator[str]:
     """Yield the lines of the table: LiteLLM alone, and what the others add to it."""
     base = arms[BASE]
-    yield "| | median | 99th percentile | CPU of the worker | CPU of the learner |"
+    yield "| | median | 99th percentile | CPU of the worker | CPU of the brain |"
     yield "| --- | ---: | ---: | ---: | ---: |"
     for name, one in arms.items():
         pairs = [
@@ -150,8 +150,8 @@ def table(arms: Mapping[str, Arm]) -> Iterator[str]:
             f"{own:.1f} ms" + ("" if one is base else f" ({own - alone:+.1f})")
             for own, alone in pairs
         ]
-        learner = f"{one.learner_cpu_ms:.1f} ms" if one.learner_cpu_ms else ""
-        yield f"| {name} | {' | '.join(shown)} | {learner} |"
+        brain = f"{one.brain_cpu_ms:.1f} ms" if one.brain_cpu_ms else ""
+        yield f"| {name} | {' | '.join(shown)} | {brain} |"
 
 
 def main() -> None:

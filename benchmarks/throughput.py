@@ -138,15 +138,15 @@ def with_adaptive_router(config: Config) -> Config:
 @dataclass(frozen=True)
 class Slice:
     """The figures of one proxy: requests per second, and the CPU seconds per request of its process
-    and of its learner's, 0 if it has none."""
+    and of its brain's, 0 if it has none."""
 
     rate: float
     cpu: float
-    learner_cpu: float
+    brain_cpu: float
 
 
-LEARNER = b"litellm_messplus.learning.process"
-"""The module that a learner's process runs, as its command line names it."""
+BRAIN = b"litellm_messplus.brain.process"
+"""The module that a brain's process runs, as its command line names it."""
 
 
 def cpu_seconds(process: int) -> float:
@@ -155,18 +155,18 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def learners(process: int) -> Iterator[int]:
-    """Yield the learners among a process's descendants."""
+def brains(process: int) -> Iterator[int]:
+    """Yield the brains among a process's descendants."""
     with suppress(OSError):  # it has just ended
         for thread in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (thread / "children").read_text().split()):
-                is_learner = LEARNER in Path(f"/proc/{child}/cmdline").read_bytes()
-                yield from [child] if is_learner else learners(child)
+                is_brain = BRAIN in Path(f"/proc/{child}/cmdline").read_bytes()
+                yield from [child] if is_brain else brains(child)
 
 
-def learner_seconds(process: int) -> float:
-    """Read the time of the learners among a process's descendants."""
-    return sum(map(cpu_seconds, learners(process)))
+def brain_seconds(process: int) -> float:
+    """Read the time of the brains among a process's descendants."""
+    return sum(map(cpu_seconds, brains(process)))
 
 
 async def slice_of(
@@ -188,27 +188,27 @@ async def slice_of(
             answered += 1
         return answered
 
-    before, learned = cpu_seconds(proxy.process_id), learner_seconds(proxy.process_id)
+    before, learned = cpu_seconds(proxy.process_id), brain_seconds(proxy.process_id)
     async with httpx.AsyncClient(base_url=proxy.url, headers=headers, timeout=60) as client:
         answered = sum(await asyncio.gather(*(ask(client) for _ in range(CONCURRENT))))
     took = time.perf_counter() - started
     used = cpu_seconds(proxy.process_id) - before
-    learned = learner_seconds(proxy.process_id) - learned
+    learned = brain_seconds(proxy.process_id) - learned
     return Slice(answered / took, used / answered, learned / answered)
 
 
-def with_learner_inside(config: Config) -> Config:
+def with_brain_inside(config: Config) -> Config:
     """Fold the log in the worker itself."""
-    return {**config, "messplus": {**config["messplus"], "learner": "inside"}}
+    return {**config, "messplus": {**config["messplus"], "brain": "inside"}}
 
 
 SPARE = "spare"
-"""The arm whose learner runs on the cores that the worker does not have; that of any other shares
+"""The arm whose brain runs on the cores that the worker does not have; that of any other shares
 the worker's core."""
 ARMS = {
     "with": lambda config: config,
     SPARE: lambda config: config,
-    "inside": with_learner_inside,
+    "inside": with_brain_inside,
     "watch": watched,
     "without": without_plugin,
     "adaptive": with_adaptive_router,
@@ -231,8 +231,8 @@ def compare(
                 own = {**config, "messplus": {**config["messplus"]}}
                 own["messplus"]["database"] = database_url(folder / name)
                 proxies[name] = Proxy(ARMS[name](own), folder / name).start()
-            for learner in learners(proxies[name].process_id) if name == SPARE else ():
-                os.sched_setaffinity(learner, others)
+            for brain in brains(proxies[name].process_id) if name == SPARE else ():
+                os.sched_setaffinity(brain, others)
             stack.callback(proxies[name].stop)
         measured: list[Round] = []
         for number in range(rounds + 1):
@@ -254,11 +254,11 @@ def _say(progress: str) -> None:
 
 def ratios(rounds: Sequence[Round], arm: str) -> tuple[list[float], float, float]:
     """Compare an arm with the one without the plugin: all ratios of rates, and the medians of the
-    CPU of the worker and of its learner over the plain request's."""
+    CPU of the worker and of its brain over the plain request's."""
     rates = [each[arm].rate / each["without"].rate for each in rounds]
     cpu = statistics.median(each[arm].cpu / each["without"].cpu for each in rounds)
-    learner = statistics.median(each[arm].learner_cpu / each["without"].cpu for each in rounds)
-    return rates, cpu, learner
+    brain = statistics.median(each[arm].brain_cpu / each["without"].cpu for each in rounds)
+    return rates, cpu, brain
 
 
 def main() -> None:
@@ -277,12 +277,12 @@ def main() -> None:
             rounds += compare(given.rounds, Path(folder), arms, is_shared=given.shared)
     figures, is_missed = {}, False
     for arm in given.arms:
-        rates, cpu, learner = ratios(rounds, arm)
+        rates, cpu, brain = ratios(rounds, arm)
         low, median, high = statistics.quantiles(rates, n=4)
-        figures[arm] = {"throughput": median, "cpu": cpu, "learner_cpu": learner}
+        figures[arm] = {"throughput": median, "cpu": cpu, "brain_cpu": brain}
         is_missed |= median < BUDGETS.get(arm, 0.0)
         if not given.json:
-            print(f"{arm}: CPU seconds a request, median ratio {cpu:.3f}; learner {learner:.3f}")
+            print(f"{arm}: CPU seconds a request, median ratio {cpu:.3f}; brain {brain:.3f}")
             print(f"{arm}: ratio {median:.3f}, half of all in {low:.3f} to {high:.3f}")
             print(f"{arm}: budget {BUDGETS[arm]}" if arm in BUDGETS else "")
     if given.json:

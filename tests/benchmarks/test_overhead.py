@@ -7,14 +7,14 @@ from tests.support.proxy import zoo_config
 
 
 def test_slices_are_joined_by_their_requests() -> None:
-    one = Slice([0.010] * 99, cpu=0.5, learner_cpu=0.0)
-    other = Slice([0.110], cpu=0.5, learner_cpu=0.1)
+    one = Slice([0.010] * 99, cpu=0.5, brain_cpu=0.0)
+    other = Slice([0.110], cpu=0.5, brain_cpu=0.1)
 
     found = arm([one, other])
     assert found.requests == 100
     assert round(found.median_ms, 6) == 10.0
     assert 10.0 < found.p99_ms < 110.0
-    assert (found.cpu_ms, found.learner_cpu_ms) == (10.0, 1.0)
+    assert (found.cpu_ms, found.brain_cpu_ms) == (10.0, 1.0)
 
 
 def test_each_figure_stands_beside_what_it_adds_to_litellm_alone() -> None:

@@ -164,7 +164,7 @@ def test_a_litellm_that_does_not_fit_stops_the_start_with_one_line(tmp_path: Pat
     assert f"allowed: {OLDEST} to {NEWEST}" in line
 
 
-@pytest.mark.counts("database_awaited", "database_failures")
+@pytest.mark.counts("brain_away", "database_awaited", "database_failures")
 def test_a_database_that_is_away_at_the_start_is_joined_when_it_is_there(
     upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import asyncpg
 import pytest
 
-from tests.support.disks import filled, small_disk
 from tests.support.faults import Fault, Row, conclude
 from tests.support.load import Load
 from tests.support.postgres import Postgres, postgres_server
@@ -62,26 +61,6 @@ def test_connections_held_by_others(postgres: Postgres, proxy: WarmProxy, rows: 
     proxy.stop()
 
     conclude(rows, Fault.NO_CONNECTION, proxy, load, f"others hold {held}, and give them back")
-
-
-def test_a_full_temporary_folder(postgres: Postgres, proxy: WarmProxy, rows: list[Row]) -> None:
-    """Where workers share a file, whose database is none."""
-    with small_disk(proxy.folder / "disk", megabytes=1) as disk:
-        proxy.environment["TMPDIR"] = str(disk)
-        proxy.start()
-        with Load(proxy) as load:
-            load.until_acknowledged(SOME)
-            assert any(disk.glob("messplus-*-lines"))
-            with filled(disk):
-                load.until_acknowledged(SOME)
-                with proxy.client("sk-operator") as operator:
-                    counts = operator.get("/messplus/health").json()
-            load.until_acknowledged(SOME)
-        proxy.stop()
-
-    unshared = counts.get("lines_unshared", 0)
-    conclude(rows, Fault.TEMPORARY_FULL, proxy, load, f"not shared {unshared} times")
-    assert unshared > 0
 
 
 async def hold_all(postgres: Postgres, is_felt: Callable[[], bool]) -> int:

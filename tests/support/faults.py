@@ -15,7 +15,6 @@ class Fault(StrEnum):
 
     KILLED = "proxy killed"
     DISK_FULL = "disk full"
-    TEMPORARY_FULL = "temporary folder full"
     LOCKED = "database locked"
     FILE_GONE = "database file gone"
     READ_ONLY = "database read-only"
