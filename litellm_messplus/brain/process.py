@@ -92,15 +92,17 @@ def brain_settings(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> Brain
 
 
 def socket_path(database: str) -> Path:
-    """Return the path of the socket of a database's brain: next to a file of SQLite, if that is
-    short enough, else in a folder of this user's for temporary files."""
-    url = make_url(database)
-    beside = Path(f"{url.database}-socket")
-    if url.get_backend_name() == "sqlite" and len(str(beside)) <= LONGEST_SOCKET:
-        return beside
-    folder = Path(tempfile.gettempdir()) / f"messplus-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / blake2b(database.encode(), digest_size=16).hexdigest()
+    """Return the path of the socket of a database's brain: next to a file of SQLite, else in a
+    folder of this user's for temporary files; the first that is short enough."""
+    url, name = make_url(database), blake2b(database.encode(), digest_size=16).hexdigest()
+    own = f"messplus-{os.getuid()}"
+    places = [Path(tempfile.gettempdir()) / own / name, Path("/tmp") / own / name]
+    if url.get_backend_name() == "sqlite":
+        places.insert(0, Path(f"{url.database}-socket"))
+    path = next((each for each in places if len(str(each)) <= LONGEST_SOCKET), places[-1])
+    if path.parent.name == own:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+    return path
 
 
 Until = Callable[[Workers], Awaitable[None]]

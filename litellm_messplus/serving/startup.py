@@ -8,6 +8,7 @@ import asyncio
 import gc
 import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from subprocess import Popen
@@ -19,7 +20,7 @@ from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.keeper import BrainGoneError, Keeper
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.brain.opening import Opened, open_database
-from litellm_messplus.brain.process import brain_settings
+from litellm_messplus.brain.process import BrainSettings, brain_settings
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.runtime.counters import logger
@@ -44,6 +45,8 @@ from litellm_messplus.store.database import create_engine, without_passwords
 RETRY_SECONDS = 5.0
 FIRST_SECONDS = 30.0
 """Seconds that a start waits for a brain that another worker has started."""
+
+LOOK_SECONDS = 1.0
 
 OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
 """The function that opens the database and restores the engines, in any event loop."""
@@ -229,9 +232,7 @@ def _apart(
     keeper = Keeper(given, launched) if settings.brain == "process" else None
     position = None
     try:
-        if keeper is not None:
-            keeper.begin()
-        position = apart(reach(given, FIRST_SECONDS if keeper is not None else 0.0))
+        position = _reached(given, keeper)
         if position is None and keeper is not None:
             raise ConfigurationError(
                 "messplus.brain",
@@ -246,3 +247,21 @@ def _apart(
     if position is None:
         route_later(plugin, way.link.connected)
     return plugin, position
+
+
+def _reached(given: BrainSettings, keeper: Keeper | None) -> int | None:
+    """Return the end of the log of the brain, which the keeper starts if none runs; None if none
+    answers. An earlier one may be about to end."""
+    ends = time.monotonic() + FIRST_SECONDS
+    while True:
+        if keeper is not None:
+            keeper.begin()
+        is_last = keeper is None or time.monotonic() > ends
+        try:
+            position = apart(reach(given, LOOK_SECONDS))
+        except ConfigurationError:
+            if is_last:
+                raise
+            continue
+        if position is not None or is_last:
+            return position
