@@ -1,4 +1,4 @@
-"""The tables of docs/status.md, docs/settings.md, docs/sql.md and docs/support.md, printed from the
+"""The tables of docs/{status,settings,tables,support}.md, printed from the
 declarations in the code: `make docs`.
 
 Each replaces the table with that first column under that heading. A test checks that the pages are
@@ -93,7 +93,7 @@ def _gauges(group: Iterable[Figure[Any]]) -> list[tuple[str, str]]:
 PAGES = {
     PAGE: printed,
     DOCS / "settings.md": settings_tables.printed,
-    DOCS / "sql.md": sql_tables.printed,
+    DOCS / "tables.md": sql_tables.printed,
     DOCS / "support.md": support_table.printed,
 }
 """Pages, and the functions that print their tables."""
