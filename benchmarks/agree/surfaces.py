@@ -80,7 +80,6 @@ STATUS = {
 }
 GAUGES = {
     "requests": "requests",
-    "answered": "answered",
     "failed": "failed",
     "failed_upstream": "failed upstream",
     "failed_no_deployment": "failed no_deployment",
@@ -97,17 +96,10 @@ GAUGES = {
     "cost_per_request": "cost per request",
     "exploration_share": "explored share",
     "exploration_cost_share": "explored cost share",
-    "saved_share_largest": "saved share",
-    "call_seconds": "call seconds",
-    "source_labelled": "labels {}",
-    "source_counting": "counting {}",
-    "source_satisfaction": "rate {}",
+    "saved_share": "saved share",
     "labels_unseen_cost": "explored cost",
     "labels_judging_dollars": "judging cost",
     "labels_saved": "saved",
-    "judge_gradings": "gradings {}",
-    "judge_graded": "graded {}",
-    "judge_cost": "cost of {}",
 }
 NUMBER = r"(-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)"
 CARD = {
@@ -207,11 +199,11 @@ async def _metrics(path: Path) -> list[Reading]:
     found = []
     for name, given, value in re.findall(r"^messplus_(\w+)\{(.*?)\} (\S+)$", text, re.MULTILINE):
         of = dict(re.findall(r'(\w+)="(.*?)"', given))
-        if name in GAUGES:
-            scope = "last" if of.get("window") == "last" else "whole"
-            figure = GAUGES[name].format(of.get("source", of.get("judge")))
+        figure = GAUGES.get(name.removeprefix("overall_"))
+        if figure is not None:
+            scope = "last" if "level" in of and not name.startswith("overall_") else "whole"
             every = ALL if figure == "saved" else "all streams"
-            key = Key(scope, of["zoo"], of.get("service_level", every), figure)
+            key = Key(scope, of["zoo"], of.get("level", every), figure)
             found.append(Reading("metrics", key, float(value)))
     return found
 
