@@ -1,4 +1,4 @@
-"""The tables of docs/status.md, docs/settings.md, docs/sql.md and docs/support.md, printed from the
+"""The tables of docs/{status,metrics,settings,tables,support}.md, printed from the
 declarations in the code: `make docs`.
 
 Each replaces the table with that first column under that heading. A test checks that the pages are
@@ -6,27 +6,27 @@ up to date.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import settings_tables, sql_tables, support_table
+from litellm_messplus.brain.metrics import DISTRIBUTIONS, MEANINGS
 from litellm_messplus.figures.figure import Figure
 from litellm_messplus.status.calibration import CALIBRATION
 from litellm_messplus.status.figures import (
-    ALERT,
     JUDGE,
     KEY,
     LABEL_COSTS,
     LEVEL,
-    MEANINGS,
+    OVERALL,
     SOURCE,
     WINDOW,
 )
 from litellm_messplus.status.newest import CONVERSATIONS, INCIDENTS
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "status.md"
 SECTIONS = {
     "labels.": "Labels, source by source",
     "overhead.": "The overhead",
@@ -48,11 +48,27 @@ def tables() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     yield "Calibration", "Figure", _figures(CALIBRATION)
     yield "Conversations", "Figure", _figures(CONVERSATIONS)
     yield "What keys cause", "Figure", _figures(INCIDENTS)
-    yield "Metrics", "Gauge", _gauges((*LEVEL, *JUDGE, *LABEL_COSTS, *ALERT))
-    yield "Metrics", "Gauge by window", _gauges((*WINDOW, *SOURCE))
 
 
-def printed(page: str) -> str:
+def metrics() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Yield the tables of metrics likewise: each metric is in one of them."""
+    found = MEANINGS | {each.metric: each.meaning for each in DISTRIBUTIONS}
+    of_promises = _gauges((*LEVEL, *WINDOW, *OVERALL))
+    of_zoos = [*_gauges((*LABEL_COSTS, *JUDGE)), *(each.metric for each in DISTRIBUTIONS)]
+    of_zoos.append("messplus_unrouted")
+    others = [name for name in found if name not in (*of_promises, *of_zoos)]
+    for heading, names in (
+        ("Of each promise", of_promises),
+        ("Of each zoo", of_zoos),
+        ("Of the proxies", others),
+    ):
+        yield heading, "Metric", [(f"`{name}`", found[name]) for name in names]
+
+
+Tables = Callable[[], Iterable[tuple[str, str, list[tuple[str, str]]]]]
+
+
+def printed(tables: Tables, page: str) -> str:
     """Return the page with up-to-date tables. Raises ValueError for a table that it
     lacks."""
     for heading, column, rows in tables():
@@ -85,15 +101,15 @@ def _figures(group: Iterable[Figure[Any]]) -> list[tuple[str, str]]:
     return rows
 
 
-def _gauges(group: Iterable[Figure[Any]]) -> list[tuple[str, str]]:
-    names = [f"messplus_{each.gauge}" for each in group if each.gauge]
-    return [(f"`{name}`", MEANINGS[name]) for name in names]
+def _gauges(group: Iterable[Figure[Any]]) -> list[str]:
+    return [f"messplus_{each.gauge}" for each in group if each.gauge]
 
 
-PAGES = {
-    PAGE: printed,
+PAGES: dict[Path, Callable[[str], str]] = {
+    DOCS / "status.md": partial(printed, tables),
+    DOCS / "metrics.md": partial(printed, metrics),
     DOCS / "settings.md": settings_tables.printed,
-    DOCS / "sql.md": sql_tables.printed,
+    DOCS / "tables.md": sql_tables.printed,
     DOCS / "support.md": support_table.printed,
 }
 """Pages, and the functions that print their tables."""

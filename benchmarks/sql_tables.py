@@ -1,4 +1,4 @@
-"""The tables of docs/sql.md, with what each column means, printed from the schema: `make docs`."""
+"""The tables of docs/tables.md, what each column means, from the schema: `make docs`."""
 
 import re
 from typing import Any

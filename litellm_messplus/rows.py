@@ -3,7 +3,7 @@
 A record is a frozen dataclass. Each field is a `column`, or a facet: a dataclass of two or more
 columns that belong together, defined next to their feature. A facet that is None has NULL in all
 its columns. From this are derived the table and the row to insert (`store/rows.py`), what the route
-shows (`inspecting/logged.py`), what is dropped without `store_text`, and `docs/sql.md`.
+shows (`inspecting/logged.py`), what is dropped without `store_text`, and `docs/tables.md`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

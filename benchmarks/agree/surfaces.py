@@ -80,7 +80,6 @@ STATUS = {
 }
 GAUGES = {
     "requests": "requests",
-    "answered": "answered",
     "failed": "failed",
     "failed_upstream": "failed upstream",
     "failed_no_deployment": "failed no_deployment",
@@ -97,17 +96,10 @@ GAUGES = {
     "cost_per_request": "cost per request",
     "exploration_share": "explored share",
     "exploration_cost_share": "explored cost share",
-    "saved_share_largest": "saved share",
-    "call_seconds": "call seconds",
-    "source_labelled": "labels {}",
-    "source_counting": "counting {}",
-    "source_satisfaction": "rate {}",
+    "saved_share": "saved share",
     "labels_unseen_cost": "explored cost",
     "labels_judging_dollars": "judging cost",
     "labels_saved": "saved",
-    "judge_gradings": "gradings {}",
-    "judge_graded": "graded {}",
-    "judge_cost": "cost of {}",
 }
 NUMBER = r"(-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?)"
 CARD = {
@@ -207,11 +199,11 @@ async def _metrics(path: Path) -> list[Reading]:
     found = []
     for name, given, value in re.findall(r"^messplus_(\w+)\{(.*?)\} (\S+)$", text, re.MULTILINE):
         of = dict(re.findall(r'(\w+)="(.*?)"', given))
-        if name in GAUGES:
-            scope = "last" if of.get("window") == "last" else "whole"
-            figure = GAUGES[name].format(of.get("source", of.get("judge")))
+        figure = GAUGES.get(name.removeprefix("overall_"))
+        if figure is not None:
+            scope = "last" if "level" in of and not name.startswith("overall_") else "whole"
             every = ALL if figure == "saved" else "all streams"
-            key = Key(scope, of["zoo"], of.get("service_level", every), figure)
+            key = Key(scope, of["zoo"], of.get("level", every), figure)
             found.append(Reading("metrics", key, float(value)))
     return found
 
@@ -284,9 +276,11 @@ def _listed(rows: list[Any]) -> Iterator[tuple[str, float]]:
 
 # SQL.
 
-OUTCOMES = """
-    SELECT COUNT(*) AS requests,
-        SUM(status = 'success') AS answered, SUM(status = 'failure') AS failed,
+STREAM = "level || CASE served_by WHEN 'router' THEN '' ELSE ':before' END"
+"""The name of a stream in the tables, as every other surface has it."""
+EACH = """
+    SELECT zoo, {stream} AS stream, COUNT(*) AS requests,
+        SUM(outcome = 'answered') AS answered, SUM(outcome = 'failed') AS failed,
         COALESCE(SUM(failure = 'upstream'), 0) AS "failed upstream",
         COALESCE(SUM(failure = 'no_deployment'), 0) AS "failed no_deployment",
         COALESCE(SUM(failure = 'deadline'), 0) AS "failed deadline",
@@ -294,51 +288,43 @@ OUTCOMES = """
         COALESCE(SUM(failure = 'refused'), 0) AS "failed refused",
         COALESCE(SUM(failure = 'unknown'), 0) AS "failed unknown",
         SUM(is_cache_hit) AS cached,
-        COUNT(satisfaction) AS judged,
-        SUM(satisfaction * satisfaction_weight) / SUM(satisfaction_weight) AS satisfied,
-        SUM(cost) AS cost, SUM(is_exploration) AS explored,
-        SUM(exploration_cost) AS "explored cost",
-        SUM(CASE WHEN served_cost IS NOT NULL THEN cost END) / COUNT(served_cost)
-            AS "cost per request"
+        COUNT(judged) AS judged, SUM(satisfied * weight) / SUM(weight) AS satisfied,
+        SUM(COALESCE(cost, exploration_cost)) AS cost, SUM(is_exploration) AS explored,
+        SUM(exploration_cost) AS "explored cost", AVG(cost) AS "cost per request"
+    FROM {asked} GROUP BY 1, 2
 """
-DAILY = """
-    SELECT zoo, service_level, SUM(requests) AS requests,
+DAILY = f"""
+    SELECT zoo, {STREAM} AS stream, SUM(requests) AS requests,
         SUM(answered) AS answered, SUM(failed) AS failed,
         SUM(failed_upstream) AS "failed upstream",
         SUM(failed_no_deployment) AS "failed no_deployment",
         SUM(failed_deadline) AS "failed deadline", SUM(failed_client_gone) AS "failed client_gone",
         SUM(failed_refused) AS "failed refused", SUM(failed_unknown) AS "failed unknown",
         SUM(judged) AS judged, SUM(cost) AS cost
-    FROM daily_service_levels {} GROUP BY 1, 2
+    FROM daily_service_levels {{}} GROUP BY 1, 2
 """
 
 
 def _views(path: Path, now: datetime) -> Iterator[Reading]:
     since = midnight(now, 1).date()
     newest = (
-        "FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY zoo, service_level "
-        "ORDER BY created_at DESC) AS place FROM request_outcomes) WHERE place <= "
-        f"{LAST} GROUP BY zoo, service_level"
+        "(SELECT *, ROW_NUMBER() OVER (PARTITION BY zoo, level, served_by "
+        f"ORDER BY created_at DESC) AS place FROM requests_v) WHERE place <= {LAST}"
     )
-    recent = (
-        f"FROM request_outcomes WHERE day >= '{since}' AND arm = 'routed' "
-        "AND service_level NOT LIKE '%:before' GROUP BY zoo"
-    )
+    recent = f"requests_v WHERE day >= '{since}' AND served_by = 'router'"
     saved = (
-        "SELECT zoo, service_level, requests AS compared, saved, "
+        "SELECT zoo, level AS stream, requests AS compared, saved, "
         'cost_largest AS "baseline cost", saved_share AS "saved share" FROM savings'
     )
-    each_last = OUTCOMES.replace("SELECT", "SELECT zoo, service_level,", 1)
-    each_zoo = OUTCOMES.replace("SELECT", f"SELECT zoo, '{ALL}' AS service_level,", 1)
     views = (
-        ("request_outcomes", "last", each_last + newest),
-        ("request_outcomes", "since", each_zoo + recent),
+        ("requests_v", "last", EACH.format(stream=STREAM, asked=newest)),
+        ("requests_v", "since", EACH.format(stream=f"'{ALL}'", asked=recent)),
         ("daily_service_levels", "whole", DAILY.format("")),
         ("daily_service_levels", "since", DAILY.format(f"WHERE day >= '{since}'")),
         (
             "daily_service_levels",
             "today",
-            "SELECT zoo, service_level, requests, satisfaction AS satisfied, cost, "
+            f"SELECT zoo, {STREAM} AS stream, requests, satisfaction AS satisfied, cost, "
             'cost_per_request AS "cost per request" FROM daily_service_levels '
             f"WHERE day = '{now.date()}'",
         ),
@@ -349,7 +335,7 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
         for view, scope, query in views:
             for row in connection.execute(query):
                 values = dict(row)
-                whose = values.pop("zoo"), values.pop("service_level")
+                whose = values.pop("zoo"), values.pop("stream")
                 for name, value in values.items():
                     yield Reading(f"SQL {view}", Key(scope, *whose, name), value)
 

@@ -7,7 +7,7 @@ the same files. This worker's counts are summed over all workers like every coun
 
 import json
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -24,7 +24,7 @@ from litellm_messplus.brain.workers import (
     counters_of,
 )
 from litellm_messplus.figures.figure import Series
-from litellm_messplus.records import CallRecord, LabelRecord, Record, RequestRecord
+from litellm_messplus.records import CallRecord, Record, RequestRecord
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
 from litellm_messplus.status.alerts import unrouted_of
@@ -62,23 +62,17 @@ DECISION_SECONDS = Distribution(
 )
 CALL_COST = Distribution(
     "messplus_call_cost",
-    "What each ended call of known cost took, in the zoo's unit.",
-    ("zoo", "role"),
+    "What each ended call of known cost took, in the zoo's unit, by its `model`.",
+    ("zoo", "model"),
     tuple(float(f"{first}e{power}") for power in range(-6, 5) for first in (1, 3)),
 )
 ANSWER_SECONDS = Distribution(
     "messplus_answer_seconds",
-    "How long each answer that a user saw took, by the model that gave it.",
-    ("zoo", "candidate"),
+    "How long each answer that a user saw took, by the `model` that gave it.",
+    ("zoo", "model"),
     (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
 )
-LABEL_SATISFACTION = Distribution(
-    "messplus_label_satisfaction",
-    "Satisfaction from 0 to 1 of each label that was given and counts.",
-    ("kind",),
-    tuple(tenth / 10 for tenth in range(11)),
-)
-DISTRIBUTIONS = (DECISION_SECONDS, CALL_COST, ANSWER_SECONDS, LABEL_SATISFACTION)
+DISTRIBUTIONS = (DECISION_SECONDS, CALL_COST, ANSWER_SECONDS)
 
 
 class Distributions:
@@ -96,15 +90,14 @@ class Distributions:
                 self._count(DECISION_SECONDS, record.decision_seconds, record.zoo)
             case CallRecord() if zoo := self._zoos.get(record.request_id):
                 self._saw_call(record, zoo)
-            case LabelRecord() if record.weight > 0.0:
-                self._count(LABEL_SATISFACTION, record.value, record.kind)
 
     def _saw_call(self, call: CallRecord, zoo: str) -> None:
+        model = call.candidate or ""
         if call.cost is not None:
-            self._count(CALL_COST, call.cost, zoo, call.role)
+            self._count(CALL_COST, call.cost, zoo, model)
         is_own = call.status == CallStatus.SUCCESS and not call.is_cache_hit
         if is_own and call.role == CallRole.SERVED and call.seconds is not None:
-            self._count(ANSWER_SECONDS, call.seconds, zoo, call.candidate or "")
+            self._count(ANSWER_SECONDS, call.seconds, zoo, model)
 
     def counts(self) -> dict[str, float]:
         """Return the counts by names that encode the bucket, so that they add up over workers."""
@@ -139,17 +132,13 @@ def histograms(counts: Mapping[str, float]) -> Iterator[HistogramMetricFamily]:
 
 MEANINGS = {
     **OF_THE_STATUS,
-    "messplus_up": "1 where the worker that answers routes, 0 while it waits for the database.",
-    "messplus_degraded": "1 where that worker routes and the database does not take its log, or "
-    "the state that it decides from is late.",
-    "messplus_counter": "What failed or was left out, by name.",
+    "messplus_up": "1 where requests are routed, 0 while the brain waits for its database.",
+    "messplus_degraded": "1 where requests are routed and the database does not take their log.",
+    "messplus_counter": "What failed or was left out, by `name`.",
     "messplus_unrouted": "Answers to calls of a type that is not routed.",
     "messplus_encoder_prompts": "Prompts that were encoded.",
-    "messplus_encoder_batches": "In how many batches they were encoded.",
     "messplus_encoder_seconds": "Seconds that the encoder itself worked.",
     "messplus_encoder_cache_hits": "Requests whose text had been encoded lately.",
-    "messplus_encoder_late": "Requests that waited for features in vain.",
-    "messplus_encoder_overloaded": "Requests that did not wait, as too many prompts did.",
     "messplus_encoder_failures": "Prompts that could not be encoded.",
 }
 """The description of each metric; that of a histogram is in its `Distribution`."""
@@ -198,13 +187,12 @@ def _counted(counts: Mapping[str, float]) -> dict[Series, float]:
         Series.of("messplus_counter", name=name): float(count)
         for name, count in counters_of(counts).items()
     }
-    unrouted = {
-        Series.of("messplus_unrouted", zoo=each["zoo"], call_type=each["call_type"]): float(
-            each["answers"]
-        )
-        for each in unrouted_of(counts)
-    }
+    unrouted: Counter[Series] = Counter()
+    for each in unrouted_of(counts):
+        unrouted[Series.of("messplus_unrouted", zoo=each["zoo"])] += each["answers"]
     encoder = {
-        Series(f"messplus_encoder_{name}"): value for name, value in below(counts, MEASURED).items()
+        Series(metric): value
+        for name, value in below(counts, MEASURED).items()
+        if (metric := f"messplus_encoder_{name}") in MEANINGS
     }
     return failures | unrouted | encoder

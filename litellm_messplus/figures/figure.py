@@ -26,8 +26,6 @@ class Figure(NamedTuple, Generic[T]):
     """The title of its row, or column, in the terminal: a template; without, it has none."""
     text: str = "figure"
     """How it is written there: a filter of the value, or a template over the part."""
-    help: str = ""
-    """The help of its metric, where that is not the path."""
 
     @property
     def template(self) -> str:
@@ -97,12 +95,10 @@ class Series(NamedTuple):
 
 
 def series(group: Iterable[Figure[Any]], found: Plain, **labels: str) -> dict[Series, float]:
-    """Return the figures of a part; a figure that is a word becomes a label of its gauge."""
-    known: dict[Series, float] = {}
-    for each in group:
-        value = value_at(found, each.path) if each.gauge else None
-        word = {each.gauge: value} if isinstance(value, str) else {}
-        if value is not None:
-            of = Series.of(f"messplus_{each.gauge}", **labels, **word)
-            known[of] = 1.0 if word else float(value)
-    return known
+    """Return the known figures of a part that have a gauge."""
+    values = ((each.gauge, value_at(found, each.path)) for each in group if each.gauge)
+    return {
+        Series.of(f"messplus_{gauge}", **labels): float(value)
+        for gauge, value in values
+        if value is not None
+    }

@@ -28,7 +28,7 @@ from litellm_messplus.store.tables import labels
 
 
 class PublicRow(BaseModel):
-    """The public columns of a row; `docs/sql.md` explains each of them."""
+    """The public columns of a row; `docs/tables.md` explains each of them."""
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
@@ -60,7 +60,7 @@ PublicLabel = _model("PublicLabel", "labels", LabelRecord)
 
 
 class PublicOutcome(PublicRow):
-    """The public columns of a row of the view `request_outcomes`."""
+    """The public columns of a row of `outcomes`."""
 
     request_id: str
     served: str | None

@@ -34,9 +34,8 @@ class AlertKind(StrEnum):
     RETURNED = "returned"
     JOURNAL = "journal"
     GATES = "gates"
-    UNSHARED = "unshared"
     HIDDEN = "hidden"
-    LATE_STATE = "late_state"
+    BRAIN = "brain"
     MODEL_CHANGED = "model_changed"
 
 
@@ -79,7 +78,12 @@ FAILURES = {
         "labels are few: LiteLLM hid the words of answers, which got none",
         "answers_hidden",
     ),
-    AlertKind.UNSHARED: ("the file that workers share had failures", "lines_unshared"),
+    AlertKind.BRAIN: (
+        "workers were not answered by the brain, and requests served without a decision",
+        "brain_away",
+        "brain_starts_failed",
+        "brain_unlike",
+    ),
 }
 """Descriptions of what failed, and the counters of `GET /messplus/health` that count it."""
 
@@ -88,9 +92,6 @@ RECENT_SECONDS = 600.0
 """Seconds after which a failure that has not come again is over."""
 LASTING = {"records_dropped"}
 """Counters of what stays lost."""
-
-LATE_STATE = "state_seconds"
-"""The key in `GET /messplus/health` of the age of a state that is late, in seconds."""
 
 
 def unfollowed_alerts(recent: Mapping[str, Recent]) -> Iterator[Plain]:
@@ -136,12 +137,6 @@ def failure_alerts(counters: Mapping[str, int]) -> list[Plain]:
         if failed:
             message = f"{words}, by count since the start: {', '.join(failed)}"
             alerts.append(alert(kind, message))
-    if (seconds := counters.get(LATE_STATE)) is not None:
-        message = (
-            f"requests are decided from a state of {seconds} s ago: the learner gives no sign of "
-            "life; labels are kept, and count once there is one"
-        )
-        alerts.append(alert(AlertKind.LATE_STATE, message))
     return alerts
 
 

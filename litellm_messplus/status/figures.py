@@ -89,8 +89,7 @@ LEVEL: tuple[Figure[Level], ...] = (
     Figure("price", "What one more satisfied request may cost.",
            lambda v: v.now.price, "price", "price", "figure(level.cost_unit)"),
     Figure("is_within_reach", "Whether a candidate can hold alpha: by the engine, else by most of "
-           "the newest 20 decisions.", lambda v: v.now.is_within_reach, "within_reach",
-           help="1 where a candidate can hold alpha, else 0."),
+           "the newest 20 decisions.", lambda v: v.now.is_within_reach),
     Figure("largest", "The largest candidate at the newest request, the baseline of `savings`."),
     Figure("requests_per_hour", "Traffic, however it was served: the rate of the last 5 minutes, "
            "in requests an hour."),
@@ -101,17 +100,16 @@ LEVEL: tuple[Figure[Level], ...] = (
            lambda v: {} if v.before.requests else None),
     Figure("as_before.requests", "Their number, and how many arrive per hour now.",
            lambda v: v.before.requests),
-    Figure("as_before.requests_per_hour", "", lambda v: v.per_hour, "before_requests_per_hour"),
+    Figure("as_before.requests_per_hour", "", lambda v: v.per_hour),
     Figure("as_before.answered_share", "The answered share of those that ended.",
-           lambda v: v.before.answered_share, "before_answered_share"),
+           lambda v: v.before.answered_share),
     Figure("as_before.judged", "Those with a verdict; their mean satisfaction, its 95 % interval.",
            lambda v: v.before.judged),
-    Figure("as_before.rate", "", lambda v: v.before.rate, "before_satisfaction"),
-    Figure("as_before.low", "", lambda v: v.before.low, "before_satisfaction_low"),
-    Figure("as_before.high", "", lambda v: v.before.high, "before_satisfaction_high"),
+    Figure("as_before.rate", "", lambda v: v.before.rate),
+    Figure("as_before.low", "", lambda v: v.before.low),
+    Figure("as_before.high", "", lambda v: v.before.high),
     Figure("as_before.cost_per_request", "The mean cost of the calls that served; those that no "
-           "user saw are left out.", lambda v: v.before.seen_cost_per_request,
-           "before_cost_per_request"),
+           "user saw are left out.", lambda v: v.before.seen_cost_per_request),
 )
 # fmt: on
 """The figures of a promise."""
@@ -177,7 +175,7 @@ WINDOW: tuple[Figure[Window], ...] = (
     # How many came, how many were answered, and who failed the others.
     Figure("answers.requests", "Requests decided.", gauge="requests"),
     Figure("answers.answered", "Those that got an answer, and their share of those that ended.",
-           lambda w: w.succeeded, "answered"),
+           lambda w: w.succeeded),
     Figure("answers.answered_share", gauge="answered_share"),
     Figure("answers.failed", "[Those that ended without one](control.md#failed-requests), and by "
            "cause.", gauge="failed"),
@@ -186,8 +184,7 @@ WINDOW: tuple[Figure[Window], ...] = (
     # What was measured, of how many, against what was promised.
     Figure("satisfaction.verdict", "One of [four words](#the-verdict).",
            lambda w: Standing.FAILING if w.is_failing else standing(w.interval, w.of_judged),
-           "verdict", "promise (95 %)", "string",
-           "1 for the current verdict, which the label `verdict` names."),
+           "", "promise (95 %)", "string"),
     Figure("satisfaction.rate", "The weighted mean of the verdicts on the served calls.", None,
            "satisfaction", "satisfied, interval",
            "{{ around(satisfaction.rate, satisfaction.low, satisfaction.high) }}"
@@ -205,13 +202,13 @@ WINDOW: tuple[Figure[Window], ...] = (
            "of {{ answers.requests }} requests"),
     Figure("satisfaction.effective", "How many verdicts of equal weight are as much evidence."),
     Figure("satisfaction.is_thin", "Whether [evidence is thin](#when-evidence-is-thin), and the "
-           "same in words.", gauge="evidence_thin", help="1 where evidence is thin, else 0."),
+           "same in words."),
     Figure("satisfaction.evidence", row="evidence", text="string"),
 
     # Where the verdicts are from.
     Figure("labels", "[The labels of each source](#labels-source-by-source).", lambda _: {}),
     Figure("labels.labelled", "Requests with any label, whether it counts or not."),
-    Figure("labels.labelled_share", "", lambda w: share(w.labelled, w.requests), "labelled_share",
+    Figure("labels.labelled_share", "", lambda w: share(w.labelled, w.requests), "",
            "with any label", "percent"),
     Figure("labels.sources", "The sources, the strongest kind first.",
            lambda w: [part(SOURCE, each) for each in w.sources]),
@@ -247,7 +244,7 @@ WINDOW: tuple[Figure[Window], ...] = (
     Figure("savings.routing_saved", "What serving saved, before labels are subtracted."),
     Figure("savings.label_cost", "What labels cost: calls that no user saw, and judging."),
     Figure("savings.saved", "What was saved, and its share of what the largest would have cost."),
-    Figure("savings.saved_share", "", None, "saved_share_largest",
+    Figure("savings.saved_share", "", None, "saved_share",
            "saved against {{ level.largest or 'the largest model' }}", "percent"),
 
     # What routing adds to the time of a request.
@@ -257,14 +254,14 @@ WINDOW: tuple[Figure[Window], ...] = (
            lambda w: w.timed),
     Figure("overhead.late"),
     Figure("overhead.predicting_seconds", "Reading the prompt, waiting for a batch included; the "
-           "share is of all three times.", lambda w: w.seconds[0], "predicting_seconds",
+           "share is of all three times.", lambda w: w.seconds[0], "",
            "predicting", _of_all_time("predicting")),
-    Figure("overhead.predicting_share", "", lambda w: w.share_of_time(0), "predicting_share"),
+    Figure("overhead.predicting_share", "", lambda w: w.share_of_time(0)),
     Figure("overhead.deciding_seconds", "The rest before the call.", lambda w: w.seconds[1],
-           "deciding_seconds", "deciding", _of_all_time("deciding")),
-    Figure("overhead.deciding_share", "", lambda w: w.share_of_time(1), "deciding_share"),
+           "", "deciding", _of_all_time("deciding")),
+    Figure("overhead.deciding_share", "", lambda w: w.share_of_time(1)),
     Figure("overhead.call_seconds", "The served call.", lambda w: w.seconds[2],
-           "call_seconds", "the call", _of_all_time("call")),
+           "", "the call", _of_all_time("call")),
     Figure("overhead.call_share", "", lambda w: w.share_of_time(2)),
 )
 # fmt: on
@@ -274,12 +271,11 @@ WINDOW: tuple[Figure[Window], ...] = (
 SOURCE: tuple[Figure[Given], ...] = (
     Figure("kind", "`feedback`, `judge`, or a check by its own name."),
     Figure("source"),
-    Figure("labelled", "Those it labelled.", gauge="source_labelled"),
-    Figure("counting", "How many of these are their request's verdict.", gauge="source_counting"),
-    Figure("rate", "The mean of its newest labels, and its 95 % Wilson interval.",
-           gauge="source_satisfaction"),
-    Figure("low", "", lambda g: g.interval.low, "source_satisfaction_low"),
-    Figure("high", "", lambda g: g.interval.high, "source_satisfaction_high"),
+    Figure("labelled", "Those it labelled."),
+    Figure("counting", "How many of these are their request's verdict."),
+    Figure("rate", "The mean of its newest labels, and its 95 % Wilson interval."),
+    Figure("low", "", lambda g: g.interval.low),
+    Figure("high", "", lambda g: g.interval.high),
     Figure("is_thin", "Whether evidence is thin from its labels alone.",
            lambda g: is_thin(g.interval, g.labelled)),
 )
@@ -293,13 +289,13 @@ JUDGE: tuple[Figure[Grading], ...] = (
 
     # What it did, and what that cost.
     Figure("gradings", "Gradings requested of it, and those with a valid reply.", None,
-           "judge_gradings", "gradings", "{{ gradings }}, {{ graded }} of them graded"),
-    Figure("graded", gauge="judge_graded"),
+           "", "gradings", "{{ gradings }}, {{ graded }} of them graded"),
+    Figure("graded"),
     Figure("cost", "In dollars, as far as known; and the gradings of unknown cost.", None,
-           "judge_cost", "cost",
+           "", "cost",
            "{{ cost | figure('usd') }}{% if cost is not none %}, in no cost above{% endif %}"
            "{% if gradings_without_cost %} ({{ gradings_without_cost }} of unknown cost)"
-           "{% endif %}", "`cost`, in dollars."),
+           "{% endif %}"),
     Figure("gradings_without_cost", "", lambda g: g.without_cost),
 
     # How far it can be trusted.
@@ -317,9 +313,8 @@ JUDGE: tuple[Figure[Grading], ...] = (
     Figure("only_user_satisfied", "", lambda g: g.agreement.only_user_satisfied),
     Figure("neither", "", lambda g: g.agreement.neither),
     Figure("position_bias", "How much more often it preferred the answer shown first, from -1 to "
-           "1.", lambda g: g.position.share, "judge_position_bias"),
-    Figure("counts", "Whether its labels count; `null` before the first.", gauge="judge_counts",
-           help="1 where its labels count, else 0."),
+           "1.", lambda g: g.position.share),
+    Figure("counts", "Whether its labels count; `null` before the first."),
 )
 # fmt: on
 """The figures of a judge; `zoo`, `judge` and `note` are known beside its gradings."""
@@ -370,50 +365,50 @@ SCHEMA = schema(
 
 # The status as gauges: one number per series, for any exporter of metrics.
 
-ALERT = (
-    Figure[Any]("kind", gauge="alert", help="1 for each alert, labelled with its `kind` too."),
-    Figure[Any]("alerts", gauge="alerts", help="How many alerts there are; without labels."),
+WHOLE_TIME = ("requests", "failed", "judged", "satisfaction", "cost", "saved_share")
+"""The gauges of a window that are also of the whole time."""
+OVERALL = tuple(
+    each._replace(gauge=f"overall_{each.gauge}") for each in WINDOW if each.gauge in WHOLE_TIME
 )
-"""The gauges of what needs attention: no figures of the status."""
 PLACES: tuple[tuple[Iterable[Figure[Any]], str], ...] = (
-    ((*LEVEL, *WINDOW, *JUDGE, *ALERT), "`{}`"),
-    (SOURCE, "`{}` of a source."),
-    (LABEL_COSTS, "`label_costs.{}`; labelled with `zoo` alone."),
+    (LEVEL, "`levels.{}`"),
+    (WINDOW, "`levels.last.{}`"),
+    (OVERALL, "`levels.overall.{}`"),
+    (JUDGE, "`judges.{}`, of the `model` that judges."),
+    (LABEL_COSTS, "`label_costs.{}`"),
 )
-"""Figures, and how a gauge without a `help` names the place of its figure in the status."""
+"""Figures, and where the status has them."""
 MEANINGS = {
-    f"messplus_{each.gauge}": each.help or place.format(each.path)
+    f"messplus_{each.gauge}": place.format(each.path)
     for group, place in PLACES
     for each in group
     if each.gauge
-}
+} | {"messplus_alert": "1 for each alert, by its `kind`."}
 """The description of each gauge."""
 
 
 def gauges(status: Plain) -> dict[Series, float]:
     """Return every known figure of a status; an unknown one has no gauge, rather than zero."""
-    found = {Series("messplus_alerts"): float(len(status["alerts"]))}
+    found: dict[Series, float] = {}
     for level in status["levels"]:
-        labels = {"zoo": level["zoo"], "service_level": level["service_level"]}
+        labels = {"zoo": level["zoo"], "level": level["service_level"]}
         found |= series(LEVEL, level, **labels)
-        for span, window in (("all", level["overall"]), ("last", level["last"])):
-            found |= series(WINDOW, window, **labels, window=span)
-            for source in window["labels"]["sources"]:
-                found |= series(SOURCE, source, **labels, window=span, source=source["source"])
+        found |= series(WINDOW, level["last"], **labels)
+        found |= series(OVERALL, level["overall"], **labels)
     for judge in status["judges"]:
-        found |= series(JUDGE, judge, zoo=judge["zoo"], judge=judge["judge"])
+        found |= series(JUDGE, judge, zoo=judge["zoo"], model=judge["judge"])
     for costs in status["label_costs"]:
         found |= series(LABEL_COSTS, costs, zoo=costs["zoo"])
     for alert in status["alerts"]:
-        whose = {name: alert[name] or "" for name in ("zoo", "service_level")}
-        found[Series.of("messplus_alert", kind=alert["kind"], **whose)] = 1.0
+        zoo, level = (alert[name] or "" for name in ("zoo", "service_level"))
+        found[Series.of("messplus_alert", kind=alert["kind"], zoo=zoo, level=level)] = 1.0
     return found
 
 
 def live_gauges(live: LiveLevels) -> dict[Series, float]:
     """Return the figures of promises that a worker knows without the log."""
     found: dict[Series, float] = {}
-    for (zoo, service_level), now in live.items():
-        level = Level((zoo, service_level), now, Source.ENGINE, None, 0.0, Tally(), 0.0)
-        found |= series(LEVEL, part(LEVEL, level), zoo=zoo, service_level=service_level)
+    for (zoo, name), now in live.items():
+        level = Level((zoo, name), now, Source.ENGINE, None, 0.0, Tally(), 0.0)
+        found |= series(LEVEL, part(LEVEL, level), zoo=zoo, level=name)
     return found

@@ -357,39 +357,22 @@ def _columns(table: str, columns: str) -> Iterator[Any]:
 
 # Views. Each comes after those that it reads.
 
-FIGURES = """    COUNT(*) AS requests,
-    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
-    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
-    COUNT(outcomes.satisfaction) AS judged,
-    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
-        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
-    SUM(outcomes.cost) AS cost,
-    {saved} AS saved,
-    ({saved}) / NULLIF(SUM(CASE WHEN {compared} THEN outcomes.cost_largest END), 0) AS saved_share
-FROM outcomes
-JOIN requests ON requests.request_id = outcomes.request_id"""
-"""Of the requests that are added up, and where they are from."""
-
 FRAGMENTS = {
-    "{each}": "outcomes.day, outcomes.zoo, outcomes.service_level",
-    "{figures}": FIGURES,
-    "{saved}": "SUM(CASE WHEN {compared} THEN outcomes.cost_largest - outcomes.served_cost END)"
-    " - SUM(outcomes.exploration_cost + outcomes.judging_cost)",
-    "{compared}": "outcomes.arm = 'routed' AND {is compared}",
     "{is compared}": "outcomes.status = 'success' "
     "AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL",
+    "{is lost}": "outcomes.status IS NULL AND requests.created_at < {a day ago}",
     "{summed}": "(SELECT summed FROM log_head)",
 }
 
 DIALECTS = {
     "sqlite": {
-        "{each tag}": "json_each(requests.tags) AS tags",
+        "{a day ago}": "datetime('now', '-1 day')",
         "{forecast: ": "json_extract(own.forecast, '$.",
         "{happened: ": "json_extract(next.happened, '$.",
         " of it}": "')",
     },
     "postgresql": {
-        "{each tag}": "LATERAL json_array_elements_text(requests.tags) AS tags(value)",
+        "{a day ago}": "CURRENT_TIMESTAMP - INTERVAL '1 day'",
         "{forecast: ": "CAST(own.forecast #>> string_to_array('",
         "{happened: ": "CAST(next.happened #>> string_to_array('",
         " of it}": "', '.') AS double precision)",
@@ -398,6 +381,54 @@ DIALECTS = {
 """What each database says its own way."""
 
 VIEWS = {
+    "requests_v": """
+        SELECT
+            requests.request_id,
+            requests.created_at,
+            outcomes.day,
+            requests.zoo,
+            REPLACE(requests.service_level, '\\:before', '') AS level,
+            requests.alpha,
+            CASE WHEN requests.arm = 'routed' THEN 'router' ELSE 'incumbent' END AS served_by,
+            outcomes.served AS model,
+            requests.chosen,
+            requests.reason,
+            CASE
+                WHEN outcomes.status = 'success' THEN 'answered'
+                WHEN outcomes.status = 'failure' OR {is lost} THEN 'failed'
+                ELSE 'open'
+            END AS outcome,
+            CASE WHEN {is lost} THEN 'unknown' ELSE outcomes.failure END AS failure,
+            served.error,
+            outcomes.satisfaction_kind AS judged,
+            outcomes.satisfaction AS satisfied,
+            outcomes.satisfaction_weight AS weight,
+            CASE WHEN outcomes.served_cost IS NOT NULL THEN outcomes.cost END AS cost,
+            outcomes.served_cost,
+            outcomes.exploration_cost,
+            outcomes.judging_cost,
+            outcomes.cost_largest,
+            CASE WHEN requests.arm = 'routed' THEN
+                CASE WHEN {is compared} THEN outcomes.cost_largest - outcomes.served_cost ELSE 0 END
+                - outcomes.exploration_cost - outcomes.judging_cost
+            END AS saved,
+            served.prompt_tokens,
+            served.completion_tokens,
+            outcomes.seconds,
+            requests.decision_seconds,
+            outcomes.is_exploration,
+            outcomes.is_cache_hit,
+            requests.is_stream AS stream,
+            requests.key_hash,
+            requests.key_alias,
+            requests.team_id,
+            requests.user_id,
+            requests.end_user,
+            requests.tags
+        FROM outcomes
+        JOIN requests ON requests.request_id = outcomes.request_id
+        LEFT JOIN calls AS served ON served.call_id = outcomes.request_id || '.0'
+    """,
     "calls_per_model": """
         SELECT
             zoo,
@@ -436,7 +467,9 @@ VIEWS = {
         SELECT
             day,
             zoo,
-            service_level,
+            REPLACE(service_level, '\\:before', '') AS level,
+            CASE WHEN service_level LIKE '%\\:before' THEN 'incumbent' ELSE 'router' END
+                AS served_by,
             MAX(alpha) AS alpha,
             SUM(requests) AS requests,
             SUM(succeeded) AS answered,
@@ -484,34 +517,6 @@ VIEWS = {
         ) AS every_hour
         GROUP BY day, zoo, service_level
     """,
-    "request_outcomes": """
-        SELECT
-            outcomes.request_id,
-            requests.created_at,
-            outcomes.day,
-            outcomes.zoo,
-            outcomes.service_level,
-            outcomes.alpha,
-            outcomes.arm,
-            requests.key_hash,
-            requests.team_id,
-            outcomes.is_exploration,
-            requests.chosen,
-            outcomes.served,
-            outcomes.status,
-            outcomes.failure,
-            outcomes.is_cache_hit,
-            outcomes.satisfaction,
-            outcomes.satisfaction_weight,
-            outcomes.satisfaction_kind,
-            outcomes.served_cost,
-            outcomes.exploration_cost,
-            outcomes.judging_cost,
-            outcomes.cost,
-            outcomes.cost_largest
-        FROM outcomes
-        JOIN requests ON requests.request_id = outcomes.request_id
-    """,
     "conversations": """
         WITH turns AS (
             SELECT
@@ -537,7 +542,7 @@ VIEWS = {
         SELECT
             conversation,
             zoo,
-            MIN(service_level) AS service_level,
+            REPLACE(MIN(service_level), '\\:before', '') AS level,
             MIN(created_at) AS began_at,
             MAX(created_at) AS last_at,
             COUNT(*) AS turns,
@@ -549,47 +554,18 @@ VIEWS = {
         FROM turns
         GROUP BY conversation, zoo
     """,
-    "open_requests": """
-        SELECT
-            outcomes.request_id,
-            requests.created_at,
-            outcomes.zoo,
-            outcomes.service_level,
-            requests.key_hash,
-            outcomes.served
-        FROM outcomes
-        JOIN requests ON requests.request_id = outcomes.request_id
-        WHERE outcomes.satisfaction IS NULL
-            AND (outcomes.status IS NULL OR outcomes.status = 'success')
-    """,
-    "outcomes_per_key": """
-        SELECT
-            {each},
-            requests.key_hash,
-            MAX(requests.key_alias) AS key_alias,
-            {figures}
-        GROUP BY {each}, requests.key_hash
-    """,
-    "outcomes_per_tag": """
-        SELECT
-            {each},
-            tags.value AS tag,
-            {figures}
-        CROSS JOIN {each tag}
-        GROUP BY {each}, tags.value
-    """,
     "savings": """
         SELECT
             zoo,
-            service_level,
+            level,
             SUM(compared) AS requests,
             SUM(paid) AS cost,
             SUM(paid_at_largest) AS cost_largest,
             SUM(paid_at_largest - paid) AS saved,
             SUM(paid_at_largest - paid) / NULLIF(SUM(paid_at_largest), 0) AS saved_share
         FROM daily_service_levels
-        WHERE service_level NOT LIKE '%\\:before'
-        GROUP BY zoo, service_level
+        WHERE served_by = 'router'
+        GROUP BY zoo, level
         HAVING SUM(compared) > 0
     """,
     "forecasts": """

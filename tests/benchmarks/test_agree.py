@@ -29,4 +29,4 @@ def test_surfaces_agree_with_the_rows_until_a_sum_is_altered(tmp_path: Path) -> 
     assert {each["zoo"] for each in differing} == {"zoo"}
     told = {(each["surface"], each["figure"]) for each in differing}
     assert {("status", "cost"), ("metrics", "cost")} <= told
-    assert ("SQL request_outcomes", "cost") not in told, "it reads the outcomes"
+    assert ("SQL requests_v", "cost") not in told, "it reads the outcomes"

@@ -1,5 +1,6 @@
 """The seeded database that the SQL in the documentation runs on."""
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 import pytest
 
-from tests.support.history import History, make_history, migrated
+from tests.support.history import History, make_history, write_history
+from tests.support.switches import change_modes
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +25,7 @@ def database(
     tmp_path_factory: pytest.TempPathFactory, recorded: History
 ) -> Iterator[sqlite3.Connection]:
     path = tmp_path_factory.mktemp("docs") / "messplus.db"
-    migrated(path, recorded)
+    asyncio.run(write_history(f"sqlite+aiosqlite:///{path}", recorded, change_modes))
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     connection.row_factory = sqlite3.Row
     if not has_math(connection):  # as the page says: a library may be built without it

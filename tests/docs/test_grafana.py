@@ -16,10 +16,10 @@ import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from litellm_messplus.brain.metrics import Distributions, exposition
+from litellm_messplus.brain.metrics import DISTRIBUTIONS, MEANINGS, Distributions, exposition
 from litellm_messplus.brain.workers import DISTRIBUTED
 from litellm_messplus.status.figures import gauges
-from tests.support.builders import exploration_call, label, request, served_call
+from tests.support.builders import exploration_call, request, served_call
 from tests.support.markdown import ROOT
 from tests.support.packages import program
 from tests.support.patience import PATIENT, until
@@ -70,6 +70,13 @@ def test_no_two_panels_overlap_and_each_says_what_it_shows() -> None:
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
 
 
+def test_each_metric_is_exported() -> None:
+    exported = {*MEANINGS, *(each.metric for each in DISTRIBUTIONS)}
+    named = re.findall(r"\b(messplus_\w+?)(?:_bucket|_count|_sum)?\b", json.dumps(DASHBOARD))
+
+    assert exported >= set(named) != set()
+
+
 class Scrapes:
     """What the plugin says at one scrape after the other: each has seen one more request."""
 
@@ -83,7 +90,6 @@ class Scrapes:
         self._seen.saw(request(name, zoo=ZOO, decision_seconds=0.002))
         self._seen.saw(served_call(name, cost=0.002))
         self._seen.saw(exploration_call(name, cost=0.2))
-        self._seen.saw(label(name, 1.0))
         counts = {f"{DISTRIBUTED}{name}": count for name, count in self._seen.counts().items()}
         found = status(counters={"routing_failures": self.number}, rate=0.6)
         counted = {**counts, "routing_failures": float(self.number)}
@@ -168,7 +174,7 @@ def metrics_served(scrapes: Scrapes) -> Iterator[int]:
 
 def as_asked(expression: str) -> str:
     """The expression as Grafana sends it: for all zoos and levels, over a short range."""
-    for variable, value in (("zoo", ".*"), ("service_level", ".*"), ("__rate_interval", "5m")):
+    for variable, value in (("zoo", ".*"), ("level", ".*"), ("__rate_interval", "5m")):
         expression = re.sub(rf"\${variable}\b", value, expression)
     assert "$" not in expression
     return expression
@@ -186,7 +192,7 @@ def test_prometheus_answers_each_expression(prometheus: httpx.Client, expression
 
 def test_each_variable_has_values(prometheus: httpx.Client) -> None:
     variables = [each for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]
-    assert [each["name"] for each in variables] == ["zoo", "service_level"]
+    assert [each["name"] for each in variables] == ["zoo", "level"]
     for each in variables:
         metric, name = re.findall(r"label_values\((\w+), (\w+)\)", each["query"]["query"])[0]
         found = prometheus.get(f"/label/{name}/values", params={"match[]": metric}).json()

@@ -120,7 +120,7 @@ def lists() -> dict[str, tuple[Iterable[str], Iterable[str]]]:
             ],
             [f"{table}.{name}" for table, name in erased],
         ),
-        "reasons": (column("sql", "Reasons", "Reason"), list(Reason)),
+        "reasons": (column("tables", "Reasons", "Reason"), list(Reason)),
         "holds": (
             column("conversations", "When a request is held", "`requests.hold`"),
             list(Hold),

@@ -1,7 +1,10 @@
 """The recipes of the docs do what they say."""
 
 import asyncio
+import json
+import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -16,17 +19,19 @@ from litellm_messplus import check_encoder
 from litellm_messplus.brain.feedback import Feedback
 from litellm_messplus.cli.main import app
 from tests.support import packages
+from tests.support.history import History, migrated
 from tests.support.journey import journey
 from tests.support.markdown import ROOT, Document
 
 RECIPES = Document(ROOT / "docs" / "recipes.md")
+SQL = Document(ROOT / "docs" / "sql.md")
 OLD = "UPDATE requests SET created_at = datetime('now', '-90 days') WHERE t = 1"
 
 
-def code(language: str, heading: str) -> str:
+def code(language: str, heading: str, page: Document = RECIPES) -> str:
     (found,) = [
         block.code
-        for block in RECIPES.blocks
+        for block in page.blocks
         if block.language == language and block.headings[-1] == heading
     ]
     return found
@@ -87,3 +92,30 @@ def test_an_encoder_of_ones_own_passes(tmp_path: Path, monkeypatch: pytest.Monke
     exec(code("python", "An encoder of your own"), found)
 
     check_encoder(found["WordVectors"])
+
+
+@pytest.fixture
+def log_here(recorded: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The seeded log, as `messplus.db` in the folder where the recipes run."""
+    migrated(tmp_path / "messplus.db", recorded)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_pandas_reads_the_view(log_here: Path, recorded: History) -> None:
+    pytest.importorskip("pandas")
+    found: dict[str, Any] = {}
+    exec(code("python", "pandas", SQL), found)
+    assert len(found["requests"]) == len(recorded.requests) == len(found["answered"]) + 1
+
+    duckdb = pytest.importorskip("duckdb")
+    exec(code("python", "DuckDB", SQL), found)
+    assert len(duckdb.sql("FROM 'requests.parquet'").fetchall()) == len(recorded.requests)
+
+
+@pytest.mark.skipif(shutil.which("datasette") is None, reason="pip install datasette")
+def test_datasette_answers(log_here: Path, recorded: History) -> None:
+    told = subprocess.run(code("sh", "Datasette", SQL), shell=True, capture_output=True, check=True)
+
+    (failed,) = json.loads(told.stdout)
+    assert failed["request_id"] == recorded.requests[20].request_id

@@ -52,7 +52,7 @@ def test_a_refused_request_is_logged_and_takes_feedback(
     assert request["reason"] == "none_healthy"
     assert (request["is_exploration"], request["exploration_calls"]) == (0, 0)
     assert request["expected_satisfaction"] is None
-    (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)
+    (outcome,) = proxy.rows("SELECT * FROM outcomes WHERE request_id = ?", request_id)
     assert (outcome["status"], outcome["served"]) == ("failure", None)
 
     verdict = {"id": refused.headers["x-litellm-call-id"], "satisfied": False}

@@ -97,7 +97,7 @@ def test_every_sampled_answer_has_its_label(proxy: Proxy, sampled: dict[str, str
         assert label["value"] == float(CRITIC.verdict(prompt, said))
         assert (label["kind"], label["source"], label["weight"]) == ("judge", "judge", 1.0)
         assert label["comment"] is None
-    counted = proxy.rows("SELECT * FROM request_outcomes WHERE satisfaction IS NOT NULL")
+    counted = proxy.rows("SELECT * FROM outcomes WHERE satisfaction IS NOT NULL")
     assert {row["satisfaction_kind"] for row in counted} == {"judge"}
 
 

@@ -89,7 +89,7 @@ def test_one_that_looks_bad_is_replaced_and_both_are_paid(
     assert (first["role"], first["candidate"]) == ("replaced", "openai/huge")
     assert (second["role"], second["candidate"]) == ("served", "openai/middle")
     assert (first["prompt_said"], first["answer_said"]) == (0.74, 0.31)
-    (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)
+    (outcome,) = proxy.rows("SELECT * FROM outcomes WHERE request_id = ?", request_id)
     assert outcome["served"] == "openai/middle"
     assert outcome["cost"] == pytest.approx(15 * 1e-4 + 30 * 1e-5)
     assert len(proxy.rows("SELECT * FROM requests WHERE request_id = ?", request_id)) == 1
@@ -157,7 +157,7 @@ def test_a_client_that_leaves_before_the_second_answer_pays_for_both(
     found = proxy.wait_for_rows(CALLS, 2, request_id)
     assert [row["role"] for row in found] == ["replaced", "served"]
     assert {row["status"] for row in found} == {"success"}
-    (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)
+    (outcome,) = proxy.rows("SELECT * FROM outcomes WHERE request_id = ?", request_id)
     assert outcome["cost"] == pytest.approx(15 * 1e-4 + 15 * 1e-5)
 
 

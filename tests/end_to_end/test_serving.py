@@ -58,7 +58,7 @@ def test_the_first_request_is_answered_by_the_largest_and_explored_on_all(
         "openai/tiny": "exploration",
     }
     # 15 tokens each at 1e-4, 1e-5 and 1e-6: the cost of every call counts.
-    (outcome,) = proxy.rows("SELECT * FROM request_outcomes WHERE request_id = ?", request_id)
+    (outcome,) = proxy.rows("SELECT * FROM outcomes WHERE request_id = ?", request_id)
     assert outcome["cost"] == pytest.approx(15 * (1e-4 + 1e-5 + 1e-6))
     assert outcome["cost_largest"] == pytest.approx(15 * 1e-4)
 

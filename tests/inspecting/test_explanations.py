@@ -54,7 +54,7 @@ def rows(database: Path, query: str) -> dict[str, dict[str, Any]]:
 
 def test_every_number_is_as_logged(database: Path, explanations: dict[str, Explanation]) -> None:
     requests = rows(database, "SELECT * FROM requests")
-    outcomes = rows(database, "SELECT * FROM request_outcomes")
+    outcomes = rows(database, "SELECT * FROM outcomes")
     for request_id, found in explanations.items():
         row, dumped = requests[request_id], json.loads(json.dumps(found.as_dict()))
         for name in NUMBERS:

@@ -90,7 +90,7 @@ async def test_served_as_before_saves_nothing_and_judging_is_paid(database: Asyn
     async with database.connect() as connection:
         views = [
             (await connection.execute(text(f"SELECT SUM(saved) FROM {view}"))).scalar_one()
-            for view in ("savings", "outcomes_per_key")
+            for view in ("savings", "requests_v")
         ]
     status = await read_status(database)
 

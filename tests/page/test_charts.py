@@ -95,11 +95,11 @@ async def points_of(database: AsyncEngine, level: str, days: int) -> list[Point]
 
 
 async def logged(database: AsyncEngine, level: str, days: int) -> Any:
-    """The same sums by the views over the log."""
+    """The same sums over the requests themselves."""
     span = span_of(days, datetime.now(UTC))
     query = text(
         "SELECT COUNT(*) AS requests, COUNT(satisfaction) AS judged, SUM(outcomes.cost) AS cost,"
-        " AVG(requests.queue) AS queue FROM request_outcomes AS outcomes"
+        " AVG(requests.queue) AS queue FROM outcomes"
         " JOIN requests ON requests.request_id = outcomes.request_id"
         " WHERE requests.created_at >= :begin AND requests.zoo = :zoo"
         " AND requests.service_level = :level"

@@ -19,11 +19,12 @@ from litellm_messplus.brain.metrics import (
 )
 from litellm_messplus.brain.workers import DISTRIBUTED, MEASURED, Readiness, counters_of
 from litellm_messplus.figures.figure import Series
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, LabelKind
+from litellm_messplus.runtime.vocabulary import CallStatus
 from litellm_messplus.status.figures import gauges
 from tests.support.builders import (
+    LARGE,
+    SMALL,
     exploration_call,
-    label,
     request,
     served_call,
 )
@@ -54,7 +55,6 @@ def of_one_day() -> Distributions:
         seen.saw(request(name, zoo="zoo", decision_seconds=seconds))
         seen.saw(served_call(name, cost=0.002))
         seen.saw(exploration_call(name, cost=0.2))
-        seen.saw(label(name, 0.5))
     return seen
 
 
@@ -89,15 +89,12 @@ def test_buckets_count_what_is_at_most_their_bound() -> None:
     assert sample(text, "messplus_decision_seconds_sum", zoo="zoo") == pytest.approx(9.0012)
 
 
-def test_costs_are_told_apart_by_role_and_verdicts_by_kind() -> None:
+def test_costs_are_by_model() -> None:
     text = scraped(of_one_day())
 
-    for role, cost in ((CallRole.SERVED, 0.006), (CallRole.EXPLORATION, 0.6)):
-        found = sample(text, "messplus_call_cost_sum", zoo="zoo", role=role)
+    for model, cost in ((LARGE, 0.006), (SMALL, 0.6)):
+        found = sample(text, "messplus_call_cost_sum", zoo="zoo", model=model)
         assert found == pytest.approx(cost)
-    kind = LabelKind.FEEDBACK.value
-    assert sample(text, "messplus_label_satisfaction_bucket", kind=kind, le="0.4") == 0.0
-    assert sample(text, "messplus_label_satisfaction_bucket", kind=kind, le="0.5") == 3.0
 
 
 def test_an_answer_is_timed_by_its_model_and_neither_a_failure_nor_what_a_cache_repeats() -> None:
@@ -109,17 +106,16 @@ def test_an_answer_is_timed_by_its_model_and_neither_a_failure_nor_what_a_cache_
     seen.saw(served_call("r3", candidate="large", seconds=60.0, status=CallStatus.FAILURE))
     text = scraped(seen)
 
-    of = {"zoo": "zoo", "candidate": "large"}
+    of = {"zoo": "zoo", "model": "large"}
     assert sample(text, "messplus_answer_seconds_sum", **of) == 3.0
     assert sample(text, "messplus_answer_seconds_bucket", le="5.0", **of) == 1.0
 
 
-def test_what_is_unknown_or_does_not_count_is_in_no_bucket() -> None:
+def test_what_is_unknown_is_in_no_bucket() -> None:
     seen = Distributions()
     seen.saw(request("r1"))
     seen.saw(served_call("r1", cost=None, seconds=None))
     seen.saw(served_call("forgotten", cost=1.0))
-    seen.saw(label("r1", weight=0.0))
 
     assert {json.loads(name)[0] for name in seen.counts()} == {"messplus_decision_seconds"}
 
@@ -175,18 +171,17 @@ def test_prometheus_itself_reads_the_scrape() -> None:
     assert checked.returncode in (0, 3)  # 3: it reads all, and would have named something otherwise
 
 
-def test_every_histogram_and_every_count_of_the_encoder_is_documented() -> None:
-    page = Document(ROOT / "docs" / "http.md")
-    rows = page.under("GET /messplus/metrics")
-    documented = {code_of(row.cells["Metric"]) for row in rows if "Metric" in row.cells}
-    of_status = {
-        name
-        for row in Document(ROOT / "docs" / "status.md").under("Metrics")
-        for name in map(code_of, row.cells.values())
-        if name in MEANINGS
-    }
+def test_metrics_are_few_and_documented() -> None:
+    page = Document(ROOT / "docs" / "metrics.md")
+    documented = [code_of(row.cells["Metric"]) for row in page.rows]
 
-    assert documented >= {each.metric for each in DISTRIBUTIONS}
-    assert documented | of_status | {"messplus_counter"} == (
-        set(MEANINGS) | {each.metric for each in DISTRIBUTIONS}
-    )
+    exported = {*MEANINGS, *(each.metric for each in DISTRIBUTIONS)}
+    assert sorted(map(str, documented)) == sorted(exported)
+    assert len(exported) <= 50
+
+
+def test_labels_are_zoo_level_and_model() -> None:
+    more = {"messplus_alert": "kind", "messplus_counter": "name"}
+    for name, family in families(scraped(of_one_day())).items():
+        for each in family.samples:
+            assert {*each.labels} <= {"zoo", "level", "model", "le", more.get(name)}, name

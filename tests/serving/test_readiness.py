@@ -95,8 +95,8 @@ async def test_metrics_are_told_from_memory_where_the_log_cannot_be_read(
         found = await scraped(client)
     assert found["routing_failures"] == found["readings_given_up"] == 1.0
     assert found["messplus_queue"] == before["messplus_queue"]
-    assert "messplus_alerts" in before
-    assert "messplus_alerts" not in found
+    assert "messplus_overall_requests" in before
+    assert "messplus_overall_requests" not in found
 
 
 async def test_a_worker_that_waits_for_its_database_is_absent(database: AsyncEngine) -> None:

@@ -47,7 +47,7 @@ def test_all_is_well() -> None:
         ({"is_out_of_reach": True}, AlertKind.OUT_OF_REACH),
         ({"live": LiveLevel(queue=3.0, is_within_reach=False)}, AlertKind.OUT_OF_REACH),
         ({"counters": {"journal_failures": 2, "deadlines_missed": 1}}, AlertKind.JOURNAL),
-        ({"counters": {"lines_unshared": 2}}, AlertKind.UNSHARED),
+        ({"counters": {"brain_away": 2}}, AlertKind.BRAIN),
         ({"counters": {"answers_hidden": 2}}, AlertKind.HIDDEN),
     ],
 )

@@ -43,7 +43,7 @@ FIGURES = {
         "compared": "SPAN.savings.requests",
         **{each: f"SPAN.savings.{each}" for each in ("cost_largest", "saved")},
     },
-    "SELECT * FROM savings ORDER BY zoo, service_level": {
+    "SELECT * FROM savings ORDER BY zoo, level": {
         **{each: f"overall.savings.{each}" for each in ("requests", "saved")}
     },
     SQL["What the sources say"]: {"labelled": "overall.labels.labelled"},

@@ -16,7 +16,6 @@ from litellm_messplus.store.zoo_modes import FILE, ModeRow
 from litellm_messplus.switching.modes import Mode, ZooMode
 from tests.support.builders import NOW, request, served_call
 from tests.support.patience import until_it_holds
-from tests.support.switches import assert_forecast_and_happened
 
 ROW = ModeRow("zoo", 1, "canary", 0.1, "large", "key", "because", NOW, "f" * 16)
 
@@ -138,7 +137,3 @@ async def test_a_silent_database_leaves_the_last_mode(database: AsyncEngine) -> 
 
     assert modes.now["zoo"] == ZooMode(Mode.CANARY, 0.2, "large", 1)
     assert counters.as_dict() == {"modes_unread": 1}
-
-
-async def test_a_forecast_taken_back_is_shown_with_what_happened(database: AsyncEngine) -> None:
-    await assert_forecast_and_happened(database)

@@ -1,7 +1,7 @@
 """A small history with known answers, in a real database made by the migrations."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ from litellm_messplus.records import (
     CallRecord,
     GradingRecord,
     LabelRecord,
+    Names,
     Record,
     RequestRecord,
     exploration_call_id,
@@ -47,6 +48,7 @@ DAYS = 3
 CALL_SECONDS = 0.5
 ENCODE_SECONDS = 0.02
 GRADING_COST = 0.0005
+NAMES = Names(key_alias="ada", user_id="lovelace", tags=("search", "beta"))
 LATE = (7, 31)
 """Numbers of the requests whose features came too late."""
 
@@ -125,14 +127,17 @@ def make_history() -> History:
 
 def migrated(path: Path, history: History) -> None:
     """A new SQLite database with that history in it."""
-    asyncio.run(_write(f"sqlite+aiosqlite:///{path}", history))
+    asyncio.run(write_history(f"sqlite+aiosqlite:///{path}", history))
 
 
-async def _write(url: str, history: History) -> None:
+async def write_history(url: str, history: History, *more: Callable[..., Awaitable[None]]) -> None:
+    """Write it into the new database at the URL, and then what else writes there."""
     engine = create_engine(url)
     try:
         await migrate(engine)
         await log.append(engine, history.records())
+        for write in more:
+            await write(engine)
     finally:
         await engine.dispose()
 
@@ -169,6 +174,7 @@ def _request(number: int) -> RequestRecord:
         exploration_probability=0.1,
         reason=Reason.EXPLORATION if is_exploration else Reason.NO_DEBT,
         decision_seconds=0.0001 * (number + 1),
+        names=NAMES if number % 4 else None,
         encode_seconds=None if number in LATE else ENCODE_SECONDS,
     )
 

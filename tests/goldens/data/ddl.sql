@@ -38,8 +38,6 @@ None
 None
 -- index sqlite_autoindex_candidate_events_3
 None
--- index sqlite_autoindex_deciders_1
-None
 -- index sqlite_autoindex_gradings_1
 None
 -- index sqlite_autoindex_gradings_2
@@ -63,8 +61,6 @@ None
 -- index sqlite_autoindex_requests_2
 None
 -- index sqlite_autoindex_snapshots_1
-None
--- index sqlite_autoindex_worker_counters_1
 None
 -- index sqlite_autoindex_zoo_modes_1
 None
@@ -137,13 +133,6 @@ CREATE TABLE candidate_events (
 	CONSTRAINT uq_candidate_events_number UNIQUE (zoo, candidate, number), 
 	UNIQUE (position)
 )
--- table deciders
-CREATE TABLE deciders (
-	worker VARCHAR(64) NOT NULL, 
-	taken BIGINT NOT NULL, 
-	seen_at DATETIME NOT NULL, 
-	PRIMARY KEY (worker)
-)
 -- table gradings
 CREATE TABLE gradings (
 	grading_id VARCHAR(64) NOT NULL, 
@@ -204,14 +193,6 @@ CREATE TABLE hours (
 	queue FLOAT NOT NULL, 
 	PRIMARY KEY (day, zoo, service_level, hour, alpha)
 )
--- table inbox
-CREATE TABLE inbox (
-	id INTEGER NOT NULL, 
-	worker VARCHAR(64) NOT NULL, 
-	number BIGINT NOT NULL, 
-	records BLOB NOT NULL, 
-	PRIMARY KEY (id)
-)
 -- table label_days
 CREATE TABLE label_days (
 	day DATE NOT NULL, 
@@ -240,16 +221,6 @@ CREATE TABLE labels (
 	counts BOOLEAN DEFAULT 0 NOT NULL, 
 	PRIMARY KEY (label_id), 
 	UNIQUE (position)
-)
--- table learner
-CREATE TABLE learner (
-	id INTEGER NOT NULL, 
-	epoch BIGINT NOT NULL, 
-	process VARCHAR(255), 
-	since DATETIME, 
-	published_at DATETIME, 
-	state BLOB, 
-	PRIMARY KEY (id)
 )
 -- table log_head
 CREATE TABLE log_head (
@@ -370,14 +341,6 @@ CREATE TABLE snapshots (
 	state BLOB NOT NULL, 
 	PRIMARY KEY (zoo, position)
 )
--- table worker_counters
-CREATE TABLE worker_counters (
-	worker VARCHAR(64) NOT NULL, 
-	started_at DATETIME NOT NULL, 
-	updated_at DATETIME NOT NULL, 
-	counts JSON NOT NULL, 
-	PRIMARY KEY (worker)
-)
 -- table zoo_modes
 CREATE TABLE zoo_modes (
 	zoo VARCHAR(255) NOT NULL, 
@@ -445,7 +408,7 @@ CREATE VIEW conversations AS
         SELECT
             conversation,
             zoo,
-            MIN(service_level) AS service_level,
+            REPLACE(MIN(service_level), ':before', '') AS level,
             MIN(created_at) AS began_at,
             MAX(created_at) AS last_at,
             COUNT(*) AS turns,
@@ -469,7 +432,9 @@ CREATE VIEW daily_service_levels AS
         SELECT
             day,
             zoo,
-            service_level,
+            REPLACE(service_level, ':before', '') AS level,
+            CASE WHEN service_level LIKE '%:before' THEN 'incumbent' ELSE 'router' END
+                AS served_by,
             MAX(alpha) AS alpha,
             SUM(requests) AS requests,
             SUM(succeeded) AS answered,
@@ -540,94 +505,65 @@ CREATE VIEW forecasts AS
         LEFT JOIN zoo_modes AS next
             ON next.zoo = own.zoo AND next.revision = own.revision + 1
         WHERE own.mode <> 'watch'
--- view open_requests
-CREATE VIEW open_requests AS 
+-- view requests_v
+CREATE VIEW requests_v AS 
         SELECT
-            outcomes.request_id,
-            requests.created_at,
-            outcomes.zoo,
-            outcomes.service_level,
-            requests.key_hash,
-            outcomes.served
-        FROM outcomes
-        JOIN requests ON requests.request_id = outcomes.request_id
-        WHERE outcomes.satisfaction IS NULL
-            AND (outcomes.status IS NULL OR outcomes.status = 'success')
--- view outcomes_per_key
-CREATE VIEW outcomes_per_key AS 
-        SELECT
-            outcomes.day, outcomes.zoo, outcomes.service_level,
-            requests.key_hash,
-            MAX(requests.key_alias) AS key_alias,
-                COUNT(*) AS requests,
-    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
-    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
-    COUNT(outcomes.satisfaction) AS judged,
-    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
-        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
-    SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost) AS saved,
-    (SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost)) / NULLIF(SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
-FROM outcomes
-JOIN requests ON requests.request_id = outcomes.request_id
-        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, requests.key_hash
--- view outcomes_per_tag
-CREATE VIEW outcomes_per_tag AS 
-        SELECT
-            outcomes.day, outcomes.zoo, outcomes.service_level,
-            tags.value AS tag,
-                COUNT(*) AS requests,
-    SUM(CASE WHEN outcomes.status = 'success' THEN 1 ELSE 0 END) AS answered,
-    SUM(CASE WHEN outcomes.status = 'failure' THEN 1 ELSE 0 END) AS failed,
-    COUNT(outcomes.satisfaction) AS judged,
-    SUM(outcomes.satisfaction_weight * outcomes.satisfaction)
-        / NULLIF(SUM(outcomes.satisfaction_weight), 0) AS satisfaction,
-    SUM(outcomes.cost) AS cost,
-    SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost) AS saved,
-    (SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost END) - SUM(outcomes.exploration_cost + outcomes.judging_cost)) / NULLIF(SUM(CASE WHEN outcomes.arm = 'routed' AND outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest END), 0) AS saved_share
-FROM outcomes
-JOIN requests ON requests.request_id = outcomes.request_id
-        CROSS JOIN json_each(requests.tags) AS tags
-        GROUP BY outcomes.day, outcomes.zoo, outcomes.service_level, tags.value
--- view request_outcomes
-CREATE VIEW request_outcomes AS 
-        SELECT
-            outcomes.request_id,
+            requests.request_id,
             requests.created_at,
             outcomes.day,
-            outcomes.zoo,
-            outcomes.service_level,
-            outcomes.alpha,
-            outcomes.arm,
-            requests.key_hash,
-            requests.team_id,
-            outcomes.is_exploration,
+            requests.zoo,
+            REPLACE(requests.service_level, ':before', '') AS level,
+            requests.alpha,
+            CASE WHEN requests.arm = 'routed' THEN 'router' ELSE 'incumbent' END AS served_by,
+            outcomes.served AS model,
             requests.chosen,
-            outcomes.served,
-            outcomes.status,
-            outcomes.failure,
-            outcomes.is_cache_hit,
-            outcomes.satisfaction,
-            outcomes.satisfaction_weight,
-            outcomes.satisfaction_kind,
+            requests.reason,
+            CASE
+                WHEN outcomes.status = 'success' THEN 'answered'
+                WHEN outcomes.status = 'failure' OR outcomes.status IS NULL AND requests.created_at < datetime('now', '-1 day') THEN 'failed'
+                ELSE 'open'
+            END AS outcome,
+            CASE WHEN outcomes.status IS NULL AND requests.created_at < datetime('now', '-1 day') THEN 'unknown' ELSE outcomes.failure END AS failure,
+            served.error,
+            outcomes.satisfaction_kind AS judged,
+            outcomes.satisfaction AS satisfied,
+            outcomes.satisfaction_weight AS weight,
+            CASE WHEN outcomes.served_cost IS NOT NULL THEN outcomes.cost END AS cost,
             outcomes.served_cost,
             outcomes.exploration_cost,
             outcomes.judging_cost,
-            outcomes.cost,
-            outcomes.cost_largest
+            outcomes.cost_largest,
+            CASE WHEN requests.arm = 'routed' THEN
+                CASE WHEN outcomes.status = 'success' AND outcomes.served_cost IS NOT NULL AND outcomes.cost_largest IS NOT NULL THEN outcomes.cost_largest - outcomes.served_cost ELSE 0 END
+                - outcomes.exploration_cost - outcomes.judging_cost
+            END AS saved,
+            served.prompt_tokens,
+            served.completion_tokens,
+            outcomes.seconds,
+            requests.decision_seconds,
+            outcomes.is_exploration,
+            outcomes.is_cache_hit,
+            requests.is_stream AS stream,
+            requests.key_hash,
+            requests.key_alias,
+            requests.team_id,
+            requests.user_id,
+            requests.end_user,
+            requests.tags
         FROM outcomes
         JOIN requests ON requests.request_id = outcomes.request_id
+        LEFT JOIN calls AS served ON served.call_id = outcomes.request_id || '.0'
 -- view savings
 CREATE VIEW savings AS 
         SELECT
             zoo,
-            service_level,
+            level,
             SUM(compared) AS requests,
             SUM(paid) AS cost,
             SUM(paid_at_largest) AS cost_largest,
             SUM(paid_at_largest - paid) AS saved,
             SUM(paid_at_largest - paid) / NULLIF(SUM(paid_at_largest), 0) AS saved_share
         FROM daily_service_levels
-        WHERE service_level NOT LIKE '%:before'
-        GROUP BY zoo, service_level
+        WHERE served_by = 'router'
+        GROUP BY zoo, level
         HAVING SUM(compared) > 0
