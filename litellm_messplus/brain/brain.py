@@ -156,11 +156,16 @@ class Brain:
                 engine.zoo.absent,
                 engine.zoo.anchor,
                 self.holds.holds(name),
-                not self.modes.now[name].draws,
+                self.routes_all(name),
                 self.modes.now[name].before or engine.zoo.largest,
             )
             for name, engine in self.engines.items()
         }
+
+    def routes_all(self, zoo: str) -> bool:
+        """Tell whether all requests of a zoo are routed, but for those whose client switches that
+        off."""
+        return not self.modes.now[zoo].draws
 
     def begin_at(self, position: int) -> None:
         """Set the position in the log to begin at, up to which the engines have been restored since

@@ -112,6 +112,7 @@ class LiveCatalog:
         self._replicas: dict[str, Bounded[str, str]] = {
             name: Bounded(REMEMBERED) for name in self.engines
         }
+        self._saw: dict[str, Sequence[Replica]] = {}
         self._due = asyncio.Event()
         self._unpriced: set[tuple[str, str]] = set()
 
@@ -125,7 +126,9 @@ class LiveCatalog:
 
     def saw(self, zoo: str, replicas: Sequence[Replica]) -> None:
         """Take the candidates of the healthy deployments of a request."""
-        self._replicas[zoo].update([(each.identity, each.candidate) for each in replicas])
+        if replicas != self._saw.get(zoo):
+            self._saw[zoo] = replicas
+            self._replicas[zoo].update([(each.identity, each.candidate) for each in replicas])
 
     def leave(self, worker: str) -> None:
         """Forget what the router of a worker showed."""

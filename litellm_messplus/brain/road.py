@@ -61,6 +61,22 @@ class RequestRoad:
         self._begun: Bounded[str, Intake] = Bounded(REMEMBERED)
 
     async def begin(self, asked: Asked) -> str | None:
+        intake, before = self._taken_in(asked)
+        self._begun[asked.request_id] = intake
+        return before
+
+    async def route(self, asked: Asked, admission: Admission, spent: float) -> Order | str:
+        intake, before = self._taken_in(asked)
+        if before is None:
+            return await self._decided(intake, admission, spent)
+        self._begun[asked.request_id] = intake
+        return before
+
+    async def decide(self, request_id: str, admission: Admission, spent: float) -> Order:
+        return await self._decided(self._begun.pop(request_id), admission, spent)
+
+    def _taken_in(self, asked: Asked) -> tuple[Intake, str | None]:
+        """Take a request in, with what serves it as before the router, None if it is decided."""
         engine = self.engines[asked.zoo]
         own = service_level(engine.zoo, asked.level, self.counters)
         trial, before = self.arms.arm(engine.zoo, asked)
@@ -69,20 +85,11 @@ class RequestRoad:
         else:
             level = shadow_level(own)
         self.catalog.saw(asked.zoo, asked.replicas)
-        self._begun[asked.request_id] = Intake(engine, asked, level, trial)
         self.next_turn.take(asked.metadata, asked.key_hash)
-        return before
+        return Intake(engine, asked, level, trial), before
 
-    async def route(self, asked: Asked, admission: Admission, spent: float) -> Order | str:
-        before = await self.begin(asked)
-        if before is not None:
-            return before
-        return await self.decide(asked.request_id, admission, spent)
-
-    async def decide(self, request_id: str, admission: Admission, spent: float) -> Order:
-        began = time.perf_counter() - spent
-        intake = self._begun.pop(request_id)
-        decided = await self.decider.decide(intake, admission, began)
+    async def _decided(self, intake: Intake, admission: Admission, spent: float) -> Order:
+        decided = await self.decider.decide(intake, admission, time.perf_counter() - spent)
         if decided.features is None:
             self.counters.add("features_late")
         record = self.recorder.decided(decided)

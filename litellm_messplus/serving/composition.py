@@ -48,7 +48,7 @@ class BrainInside:
         self.brain, self.road, self.worker = brain, brain.road, INSIDE
         self.zoos: Mapping[str, Zoo] = Zoos(brain.engines)
         self.holds, self.safe = brain.holds.holds, dict[str, str]()
-        self.routes_all = lambda zoo: not brain.modes.now[zoo].draws
+        self.routes_all = brain.routes_all
         self.counters = brain.counters
         brain.workers.join(INSIDE, hands, datetime.now(UTC))
 
@@ -70,16 +70,9 @@ class BrainApart:
         seconds = ANSWER_SECONDS + given.settings.deadline_seconds
         self.road = self.link = RemoteRoad(given, self.worker, self.counters, seconds)
         self._hands, self._keeper = hands, keeper
+        self.holds, self.routes_all = hands.holds, hands.routes_all
         self.zoos: Mapping[str, Zoo] = hands.zoos
         self.safe = hands.safe
-
-    def holds(self, zoo: str) -> bool:
-        """Tell whether the conversations of a zoo are held now."""
-        return zoo in self._hands.holding
-
-    def routes_all(self, zoo: str) -> bool:
-        """Tell whether all requests of a zoo are routed, as far as is known."""
-        return zoo in self._hands.routed
 
     def start(self, tasks: Periodic) -> None:
         """Begin in the running event loop."""

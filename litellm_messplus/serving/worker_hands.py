@@ -84,6 +84,14 @@ class WorkerHands:
     def written(self, ended: int) -> None:
         """Do nothing: the connection keeps what is not written."""
 
+    def holds(self, zoo: str) -> bool:
+        """Tell whether the conversations of a zoo are held now."""
+        return zoo in self.holding
+
+    def routes_all(self, zoo: str) -> bool:
+        """Tell whether all requests of a zoo are routed, as far as is known."""
+        return zoo in self.routed
+
     def _judge(self, model: str, candidate: str | None) -> JudgeCalls:
         return self._judges.newest((model, candidate), lambda: JudgeCalls(model, candidate))
 
