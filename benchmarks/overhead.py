@@ -28,10 +28,10 @@ import httpx
 from benchmarks.peers import page
 from benchmarks.throughput import (
     behind,
+    brain_seconds,
     cores_of,
     cpu_seconds,
     different_prompts,
-    brain_seconds,
     on_cores,
     upstream,
     watched,

@@ -32,8 +32,8 @@ class Screen(NamedTuple):
 
 
 PAGES: Mapping[str, Screen] = {
-    "page-light.png": Screen("light", 1280, 1250),
-    "page-dark.png": Screen("dark", 1280, 1250),
+    "page-light.png": Screen("light", 1440, 900),
+    "page-dark.png": Screen("dark", 1440, 900),
     "page-phone.png": Screen("light", 375, 812),
 }
 """The pictures of the page."""
@@ -56,7 +56,7 @@ def take_pages(browser: "Browser", url: str, key: str, folder: Path) -> None:
         )
         page = context.new_page()
         page.goto(link(url, key))
-        page.get_by_role("heading", name="Calibration").wait_for()  # it appears last
+        page.locator("#content[data-shown=promise]").wait_for()
         page.screenshot(path=folder / name, animations="disabled")
         context.close()
 

@@ -12,6 +12,7 @@ the licences of what the wheel brings along. Uploads, attestations and the image
 
 import argparse
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from release.licences import vendored
 from release.notes import ROOT, Release, git, read_release
 from release.readme import run_commands
 
@@ -127,9 +129,21 @@ def describe(release: Release) -> None:
     options = ["--output-reproducible", "--validate", "--pyproject", str(ROOT / "pyproject.toml")]
     tool = [sys.executable, "-m", "cyclonedx_py", "environment"]
     run(*tool, *options, "--output-file", sbom, python)
+    name_vendored(sbom)
     done = run(python, ROOT / "release" / "licences.py", "--check")
     (OUT / "licences.md").write_text(done, "utf-8")
     report(f"SBOM: {sbom.name}; the licences of all that is installed are known")
+
+
+def name_vendored(sbom: Path) -> None:
+    """Add to the SBOM what the wheel itself holds of others."""
+    found = json.loads(sbom.read_text("utf-8"))
+    for name, (version, licence) in vendored().items():
+        purl = f"pkg:npm/{name.lower()}@{version}"
+        known = {"type": "library", "name": name, "version": version, "purl": purl}
+        licences = [{"license": {"id": licence}}]
+        found["components"].append(known | {"bom-ref": purl, "licenses": licences})
+    sbom.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
 
 
 # Checks of what runs elsewhere.

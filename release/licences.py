@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 
 OURS = "litellm-messplus"
 OF_THE_ENVIRONMENT = {"pip", "setuptools", "wheel"}
@@ -66,9 +67,19 @@ def installed() -> dict[str, tuple[str, str]]:
     return dict(sorted(rows.items()))
 
 
+def vendored() -> dict[str, tuple[str, str]]:
+    """Return the version and licence of what the wheel itself holds of others, from its files."""
+    folder = Path(__file__).parents[1] / "litellm_messplus" / "page" / "static" / "vendor"
+    version = re.search(r"\(v([\d.]+)\)", (folder / "uPlot.iife.min.js").read_text("utf-8"))
+    licence = re.search(r"The (\w+) License", (folder / "LICENSE").read_text("utf-8"))
+    assert version is not None
+    assert licence is not None
+    return {"uPlot": (version[1], licence[1])}
+
+
 def main() -> None:
     """Print the table; with `--check`, fail on the packages whose licence is not known as free."""
-    rows = installed()
+    rows = installed() | vendored()
     print("| Package | Version | Licence |\n| --- | --- | --- |")
     for name, (version, licence) in rows.items():
         reason = f": {USED_AS_IT_IS[name]}" if name in USED_AS_IT_IS else ""

@@ -233,7 +233,7 @@ async def _page(path: Path, now: datetime) -> list[Reading]:
                 *(("page days", "whole", points), ("page days", "since", recent)),
                 ("page newest", "last", newest),
             ):
-                for name, value in _points(some):
+                for name, value in _points(some, is_newest=surface == "page newest"):
                     found.append(Reading(surface, Key(scope, zoo, level, name), value))
             rows: list[Any] = []
             before = None
@@ -250,12 +250,12 @@ async def _page(path: Path, now: datetime) -> list[Reading]:
     return found
 
 
-def _points(points: list[Any]) -> Iterator[tuple[str, float]]:
+def _points(points: list[Any], *, is_newest: bool) -> Iterator[tuple[str, float]]:
     for field, name in (
         *(("requests",) * 2, ("answered",) * 2, ("failed",) * 2, ("cost",) * 2),
-        *(("judged",) * 2, ("paid_at_largest", "baseline cost"), ("failures", "failed calls")),
+        *(("judged",) * 2, ("paid_at_largest", "baseline cost")),
     ):
-        if name == "judged" and points and points[0].get("number"):
+        if name == "judged" and is_newest:
             continue  # those of the newest reach back further than their own requests
         yield name, sum(each[field] for each in points)
     yield "saved", sum(each["paid_at_largest"] - each["paid"] for each in points)

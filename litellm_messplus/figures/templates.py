@@ -98,9 +98,10 @@ LONGEST_CELL = 120
 def tables(name: str, **found: Any) -> Iterator[Rows]:
     """Fill a template of the package, by its path, and read its tables."""
     for block in filled(name, **found).split("\n\n"):
-        title, columns, *rows = block.replace("\n¦", " ¦").strip().split("\n")
-        if not rows:
+        title, *rest = block.replace("\n¦", " ¦").strip().split("\n")
+        if len(rest) < 2:
             continue
+        columns, *rows = rest
         table = Rows(title, map(_column, _cells(columns)))
         for row in rows:
             if row == "---":

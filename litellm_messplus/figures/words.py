@@ -9,6 +9,8 @@ DIGITS = 4
 
 def figure(value: float | None, unit: str | None = None) -> str:
     """Write a number to four significant digits, with its unit if it has one."""
+    if value is not None and unit == "usd":
+        return f"{'-' if value < 0.0 else ''}${_digits(abs(value))}"
     return UNKNOWN if value is None else f"{_digits(value)} {unit or ''}".rstrip()
 
 

@@ -13,8 +13,8 @@ from litellm_messplus.inspecting.logged import Logged
 # The reason of a decision, in words.
 
 WORDS: dict[str, str] = {
-    Reason.AHEAD: "ahead of alpha",
-    Reason.BEHIND: "behind alpha",
+    Reason.AHEAD: "ahead of the promise",
+    Reason.BEHIND: "to hold the promise",
     Reason.OUT_OF_REACH: "no candidate is expected to hold alpha: best value",
     Reason.UNLABELLED: "no label has come yet: the largest",
     Reason.PROBE: "probe",
@@ -24,7 +24,7 @@ WORDS: dict[str, str] = {
     Reason.FIRST_REQUEST: "first request",
     Reason.EXPLORATION: "exploration",
     Reason.NO_DEBT: "cheapest: no debt",
-    Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, queue Q and satisfaction s",
+    Reason.LEAST_PENALTY: "least V*E - Q*s, by cost E, requests owed Q and satisfaction s",
     Reason.FORCED: "the only one that the gates left",
     Reason.HELD: "held: its conversation is there",
     Reason.TROUBLE: "the model before it got no further: a better one",

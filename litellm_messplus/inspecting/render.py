@@ -1,6 +1,6 @@
 """Rendering of an explanation and of a list of requests, for a rich console."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -12,6 +12,7 @@ from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.templates import lines, tables
 from litellm_messplus.inspecting.explain import Explanation, reason_in_words
 from litellm_messplus.inspecting.logged import plain
+from litellm_messplus.runtime.terminal import Rows
 from litellm_messplus.switching.modes import LITELLM
 
 NOT_BY_SCORE = (Reason.HELD, Reason.TROUBLE, Reason.DEADLINE_MISSED)
@@ -51,7 +52,12 @@ def sentences(found: Explanation) -> list[str]:
 
 def render_explanation(found: Explanation) -> RenderableType:
     """Render sentences first, then expectations, calls, labels, and other prices."""
-    return Group(*map(Text, sentences(found)), *tables("inspecting/tables.j2", found=found))
+    return Group(*map(Text, sentences(found)), *tables_of(found))
+
+
+def tables_of(found: Explanation) -> Iterator[Rows]:
+    """Write the tables of an explanation: expectations, other prices, calls, labels."""
+    return tables("inspecting/tables.j2", found=found)
 
 
 def render_requests(found: Sequence[Plain]) -> RenderableType:

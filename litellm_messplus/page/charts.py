@@ -1,4 +1,4 @@
-"""One promise over time, for the charts: the outcomes of its requests, and how they were served.
+"""One promise over time, for the charts: the outcomes of its requests, and which models served.
 
 A range of days is read from the sums by hour or by day, never from the log: by day and promise
 along the primary keys, so the time of a reading grows with the span, not with the number of
@@ -7,20 +7,23 @@ bounded number along an index.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import chain
+from itertools import groupby
 from math import ceil
 from typing import Any
 
 from sqlalchemy import ColumnElement, FromClause, Row, and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.tally import Tally, share, taken, tallies
-from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, level_before
+from litellm_messplus.figures.tally import Tally, taken, tallies
+from litellm_messplus.runtime.vocabulary import SERVING, CallRole, CallStatus, level_before
+from litellm_messplus.status.reading import FEWEST
+from litellm_messplus.status.switches import change_in_words
 from litellm_messplus.store.hours import CALLS, REQUESTS
-from litellm_messplus.store.tables import JUDGING, calls, outcomes, requests
+from litellm_messplus.store.tables import JUDGING, outcomes, requests
+from litellm_messplus.store.zoo_modes import WAY_BACK, zoo_modes
 
 
 def plain(found: Any) -> dict[str, Any]:
@@ -92,19 +95,8 @@ def span_of(days: int, until: datetime) -> Span:
 
 # The outcomes of the requests of each step.
 
-
-@dataclass(slots=True)
-class Called:
-    """The calls of one step by candidate, and how many of them failed."""
-
-    served: Counter[str] = field(default_factory=Counter)
-    explored: Counter[str] = field(default_factory=Counter)
-    failures: int = 0
-
-    def add(self, candidate: str, role: str, calls: int, failures: int) -> None:
-        """Count calls of one candidate; the name of an unknown candidate is empty."""
-        (self.served if role == CallRole.SERVED else self.explored)[candidate] += calls
-        self.failures += failures
+MUCH = 0.2
+"""The failed share of a step's requests above which it is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +104,8 @@ class Point:
     """One step of a chart. Shares are from 0 to 1, costs in the zoo's unit; None is unknown.
 
     ``promised`` is alpha, its mean if it changed within the step. ``paid`` and ``paid_at_largest``
-    are what the savings compare, ``queue`` is the mean at the decisions. ``number`` is that of the
-    newest request, if steps are of requests.
+    are what the savings compare. ``served`` counts the answers by model, whose name is empty
+    outside of the zoo.
     """
 
     at: datetime
@@ -128,37 +120,42 @@ class Point:
     cost: float
     paid: float
     paid_at_largest: float
-    saved_share: float | None
-    queue: float | None
-    served: dict[str, int]
-    explored: dict[str, int]
-    failures: int
-    number: int | None = None
+    served: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class LabelCost:
-    """The cost of a judge's gradings of one day's requests, in dollars; None if unknown."""
+class Mark:
+    """What happened at a time: a change of the mode, or what needed attention."""
 
     at: datetime
-    judge: str
-    gradings: int
-    cost: float | None
+    is_alarm: bool
+    words: str
 
 
-async def read_points(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Point]:
+@dataclass(frozen=True, slots=True)
+class Charted:
+    """The points of a range; ``is_before`` if nothing was routed in it, so that they show what was
+    served as before."""
+
+    step_seconds: float
+    is_before: bool
+    points: Sequence[Point]
+    marks: Sequence[Mark]
+
+
+async def read_days(connection: AsyncConnection, zoo: str, level: str, span: Span) -> Charted:
     """Read a point for each step of the span, including those without requests."""
-    sums = await read_sums(connection, zoo, level, span)
-    steps = [Called() for _ in span.starts]
-    by = ("day", "hour") if span.is_hourly else ("day",)
-    columns = (*by, "candidate", "role", "calls", "failures")
-    is_theirs = _of(CALLS, zoo, level, span) & (CALLS.c.role != JUDGING)
-    query = select(*(CALLS.c[name] for name in columns)).where(is_theirs)
-    for row in await connection.execute(query):
-        place = span.place(_moment(*row[: len(by)]))
-        if place is not None:
-            steps[place].add(row.candidate, row.role, row.calls, row.failures)
-    return [point(*step) for step in zip(span.starts, sums, steps, strict=True)]
+    stream = level
+    sums = await read_sums(connection, zoo, stream, span)
+    is_before = not any(each.requests for each in sums)
+    if is_before:
+        stream = level_before(level)
+        sums = await read_sums(connection, zoo, stream, span)
+    served = await _served(connection, zoo, stream, span)
+    points = [_point(*step) for step in zip(span.starts, sums, served, sums, strict=True)]
+    marks = [*_failing(span, sums), *await _modes(connection, zoo, span)]
+    is_before = is_before and any(each.requests for each in sums)
+    return Charted(span.step.total_seconds(), is_before, points, marks)
 
 
 async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Tally]:
@@ -174,46 +171,66 @@ async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Spa
     return steps
 
 
-async def read_label_costs(connection: AsyncConnection, zoo: str, span: Span) -> list[LabelCost]:
-    """Read the cost of a zoo's judges on each day of the span with gradings."""
-    of = CALLS.c
-    sums = func.sum(of.calls), func.sum(of.calls_without_cost), func.sum(of.cost)
-    query = (
-        select(of.day, of.model, *sums)
-        .where(of.day.in_(span.days), of.zoo == zoo, of.role == JUDGING)
-        .group_by(of.day, of.model)
-        .order_by(of.day, of.model)
-    )
-    return [
-        LabelCost(_moment(day), judge, gradings, cost if gradings > unknown else None)
-        for day, judge, gradings, unknown, cost in await connection.execute(query)
-    ]
+async def _served(
+    connection: AsyncConnection, zoo: str, stream: str, span: Span
+) -> list[Counter[str]]:
+    """Count the answers of each step by model."""
+    steps = [Counter[str]() for _ in span.starts]
+    of, by = CALLS.c, ("day", "hour") if span.is_hourly else ("day",)
+    is_theirs = _of(CALLS, zoo, stream, span) & (of.role == CallRole.SERVED)
+    columns = *(of[name] for name in by), of.candidate, of.calls - of.failures
+    for *when, candidate, answers in await connection.execute(select(*columns).where(is_theirs)):
+        place = span.place(_moment(*when))
+        if place is not None and answers:
+            steps[place][candidate] += answers
+    return steps
 
 
-def point(
-    at: datetime,
-    own: Tally,
-    called: Called,
-    judged: Tally | None = None,
-    number: int | None = None,
-) -> Point:
-    """Compute a point from its ``own`` requests, and from those that were ``judged`` if its rate
-    includes others too."""
-    rated = own if judged is None else judged
-    names = ("judged", "promised", "rate", "low", "high")
+def _point(at: datetime, own: Tally, served: Mapping[str, int], judged: Tally) -> Point:
+    """Compute a point from its ``own`` requests, and from those that were ``judged``."""
     return taken(
         Point,
         own,
-        **{name: getattr(rated, name) for name in names},
+        **{name: getattr(judged, name) for name in ("judged", "promised", "rate", "low", "high")},
         at=at,
         answered=own.succeeded,
         paid_at_largest=own.compared_cost_largest,
-        queue=share(own.queue, own.requests),
-        served=dict(called.served),
-        explored=dict(called.explored),
-        failures=called.failures,
-        number=number,
+        served=dict(served),
     )
+
+
+def _failing(span: Span, sums: Sequence[Tally]) -> Iterator[Mark]:
+    """Mark where each run of steps begins in which many requests failed."""
+    ended = [(at, each) for at, each in zip(span.starts, sums, strict=True) if _ended(each)]
+    for is_bad, run in groupby(ended, lambda step: _lost(step[1]) > MUCH * _ended(step[1])):
+        (begin, total), *others = run
+        for _, each in others:
+            total += each
+        if is_bad and _ended(total) >= FEWEST:
+            yield Mark(begin, True, f"{_lost(total)} of {_ended(total)} requests failed")
+
+
+def _ended(tally: Tally) -> int:
+    return tally.succeeded + tally.failed
+
+
+def _lost(tally: Tally) -> int:
+    return sum(getattr(tally, f"failed_{each}") for each in SERVING)
+
+
+async def _modes(connection: AsyncConnection, zoo: str, span: Span) -> list[Mark]:
+    """Mark the changes of the zoo's mode; the ones that it made itself need attention."""
+    of = zoo_modes.c
+    query = select(of.at, of.by, of.mode, of.share, of.reason)
+    query = query.where(of.zoo == zoo, of.at >= span.begin, of.at < span.end)
+    return [
+        Mark(
+            row.at.astimezone(UTC),
+            row.by == WAY_BACK,
+            change_in_words(row.mode, row.share, row.reason),
+        )
+        for row in await connection.execute(query.order_by(of.revision))
+    ]
 
 
 def _of(sums: FromClause, zoo: str, level: str, span: Span) -> ColumnElement[bool]:
@@ -229,39 +246,46 @@ def _moment(day: date, hour: int = 0) -> datetime:
 
 NEWEST = 500
 """Requests that are read, along an index, however long the log is."""
-POINTS = 50
-"""Most points, each of as many requests as the others."""
 TRAILING = 100
-"""Requests whose verdicts make the rate of a point: ten would show nothing."""
+"""Requests whose verdicts make the rate of a point: those of its own step would show nothing."""
+STEPS_OF_NEWEST = tuple(
+    timedelta(seconds=each) for each in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600)
+)
+"""Steps of the newest requests: the shortest with at most ``STEPS_AT_MOST`` points, else days."""
+STEPS_AT_MOST = 60
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> list[Point]:
-    """Read points over the newest requests, the oldest first.
+async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> Charted:
+    """Read points over the newest requests, in steps that begin at round times, including those
+    without requests. The rate of a point is over the last ``TRAILING`` requests by then, all else
+    over its own."""
+    own = await newest_outcomes(connection, zoo, level)
+    found = own or await newest_outcomes(connection, zoo, level_before(level))
+    if not found:
+        return Charted(0.0, False, [], [])
+    times = [row.created_at.astimezone(UTC) for row in found]
+    span = _span_of(min(times), max(times))
+    steps: dict[int, list[Row[Any]]] = defaultdict(list)
+    for row, at in zip(found, times, strict=True):
+        steps[(at - span.begin) // span.step].append(row)
+    points, sums, done = [], [], list[Row[Any]]()
+    for place, at in enumerate(span.starts):
+        rows = steps[place]
+        done += rows
+        sums.append(Tally.of(rows))
+        judged = Tally.of(done[-TRAILING:] if rows else ())
+        answered = (row.served or "" for row in rows if row.status == CallStatus.SUCCESS)
+        points.append(_point(at, sums[-1], Counter(answered), judged))
+    marks = [*_failing(span, sums), *await _modes(connection, zoo, span)]
+    return Charted(span.step.total_seconds(), not own, points, marks)
 
-    The rate of a point is over the last ``TRAILING`` requests by then, all else over its own.
-    """
-    found = await _newest(connection, zoo, level)
-    called = await _calls_of(connection, found)
-    size = max(1, -(-len(found) // POINTS))
-    points = []
-    for end in range(size, len(found) + size, size):
-        own = found[end - size : end]
-        judged = Tally.of(found[max(0, min(end, len(found)) - TRAILING) : end])
-        calls = Called()
-        for request in own:
-            for call in called[request.request_id]:
-                failed = int(call.status == CallStatus.FAILURE)
-                calls.add(call.candidate or "", call.role, 1, failed)
-        last = own[-1]
-        points.append(point(last.created_at, Tally.of(own), calls, judged, last.number))
-    return points
 
-
-async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> list[Row[Any]]:
+async def newest_outcomes(connection: AsyncConnection, zoo: str, stream: str) -> list[Row[Any]]:
     """Read the outcomes of the newest requests of a stream, along an index, the oldest first."""
     request = requests.c
     query = (
-        select(outcomes, request.t.label("number"), request.created_at)
+        select(outcomes, request.created_at)
         .join(requests, request.request_id == outcomes.c.request_id)
         .where(request.zoo == zoo, request.service_level == stream)
         .order_by(request.position.desc())
@@ -270,133 +294,26 @@ async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> list[Ro
     return list(await connection.execute(query))[::-1]
 
 
-async def _calls_of(connection: AsyncConnection, found: Iterable[Row[Any]]) -> dict[str, list[Any]]:
-    """Read the calls of these requests."""
-    of, called = calls.c, defaultdict[str, list[Any]](list)
-    ids = [row.request_id for row in found]
-    ended = select(of.request_id, of.candidate, of.role, of.status).where(of.request_id.in_(ids))
-    for row in await connection.execute(ended):
-        called[row.request_id].append(row)
-    return called
+def _span_of(first: datetime, last: datetime) -> Span:
+    whole = last - first
+    fitting = (step for step in STEPS_OF_NEWEST if whole <= step * (STEPS_AT_MOST - 1))
+    step = next(fitting, DAY * ceil(whole / DAY / (STEPS_AT_MOST - 1)))
+    begin, end = (EPOCH + (each - EPOCH) // step * step for each in (first, last))
+    return Span(begin, end + step, step)
 
 
-# How requests were served, routed or as before: how many came and were answered, and how long the
-# answers took.
-
-STEPS_OF_NEWEST = tuple(
-    timedelta(seconds=each) for each in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600)
-)
-"""Steps of the newest requests: the shortest with at most ``STEPS_AT_MOST`` points, else days."""
-STEPS_AT_MOST = 60
-MEDIAN, MOST = 0.5, 0.95
+# Models.
 
 
-@dataclass(frozen=True, slots=True)
-class ServicePoint:
-    """One step: requests decided, those served as before, those answered and those failed; and the
-    seconds of an answer, None if they were not read."""
-
-    at: datetime
-    requests: int = 0
-    as_before: int = 0
-    answered: int = 0
-    failed: int = 0
-    median_seconds: float | None = None
-    p95_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """The seconds of the answers of one model, None if it is unknown."""
-
-    model: str | None
-    answers: int
-    median_seconds: float
-    p95_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """The points of a range; ``latency`` is of the newest ``requests``, whatever the range."""
-
-    step_seconds: float
-    points: Sequence[ServicePoint]
-    requests: int
-    latency: Sequence[Latency]
-
-
-async def read_service(
-    connection: AsyncConnection, zoo: str, level: str, span: Span | None
-) -> Service:
-    """Read the service over a span; without one, over the newest requests."""
-    streams = level, level_before(level)
-    both = [row for name in streams for row in await _newest(connection, zoo, name)]
-    found = sorted(both, key=lambda row: int(row.position))[-NEWEST:]
-    latency = [
-        Latency(model, len(seconds), _rank(seconds, MEDIAN), _rank(seconds, MOST))
-        for model, seconds in _answered(found).items()
-    ]
-    latency.sort(key=lambda each: -each.answers)
-    if span is None:
-        step = _step(found)
-        return Service(step.total_seconds(), _points(found, step), len(found), latency)
-    own, before = [await read_sums(connection, zoo, name, span) for name in streams]
-    points = []
-    for at, routed, as_before in zip(span.starts, own, before, strict=True):
-        every = routed + as_before
-        counts = (every.requests, as_before.requests, every.succeeded, every.failed)
-        points.append(ServicePoint(at, *counts))
-    return Service(span.step.total_seconds(), points, len(found), latency)
-
-
-def _step(found: Sequence[Row[Any]]) -> timedelta:
-    if not found:
-        return STEPS_OF_NEWEST[0]
-    times = [row.created_at.astimezone(UTC) for row in found]
-    whole = max(times) - min(times)
-    return next(
-        (step for step in STEPS_OF_NEWEST if whole <= step * (STEPS_AT_MOST - 1)),
-        DAY * ceil(whole / DAY / STEPS_AT_MOST),
-    )
-
-
-def _points(found: Iterable[Row[Any]], step: timedelta) -> list[ServicePoint]:
-    """Put the requests into steps that begin at round times, including steps without any."""
-    steps: dict[datetime, list[Row[Any]]] = defaultdict(list)
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    for row in found:
-        steps[epoch + (row.created_at.astimezone(UTC) - epoch) // step * step].append(row)
-    if not steps:
-        return []
-    first, last = min(steps), max(steps)
-    starts = [first + place * step for place in range((last - first) // step + 1)]
-    return [_service_point(at, steps.get(at, ())) for at in starts]
-
-
-def _service_point(at: datetime, rows: Sequence[Row[Any]]) -> ServicePoint:
-    statuses = [row.status for row in rows]
-    found = ServicePoint(
-        at,
-        requests=len(rows),
-        as_before=sum(row.arm == "before" for row in rows),
-        answered=statuses.count(CallStatus.SUCCESS),
-        failed=statuses.count(CallStatus.FAILURE),
-    )
-    seconds = sorted(chain.from_iterable(_answered(rows).values()))
-    if not seconds:
-        return found
-    return replace(found, median_seconds=_rank(seconds, MEDIAN), p95_seconds=_rank(seconds, MOST))
-
-
-def _answered(found: Iterable[Row[Any]]) -> dict[str | None, list[float]]:
-    """Group the seconds of models' answers by model, without answers from a cache."""
-    by_model: dict[str | None, list[float]] = defaultdict(list)
-    for row in found:
-        if row.status == CallStatus.SUCCESS and row.seconds is not None and not row.is_cache_hit:
-            by_model[row.served].append(row.seconds)
-    return {model: sorted(seconds) for model, seconds in by_model.items()}
-
-
-def _rank(seconds: Sequence[float], share: float) -> float:
-    """Return the quantile at ``share`` of the sorted seconds, by nearest rank."""
-    return seconds[ceil(share * len(seconds)) - 1]
+async def read_models(connection: AsyncConnection, zoo: str) -> list[str]:
+    """Read the models of a zoo in the order of their first calls, which no later call changes:
+    the colour of a model goes by it."""
+    of = CALLS.c
+    by = of.candidate, of.day
+    query = select(*by, func.min(of.hour)).group_by(*by)
+    first: dict[str, tuple[date, int]] = {}
+    for name, *at in await connection.execute(
+        query.where(of.zoo == zoo, of.candidate != "", of.role != JUDGING)
+    ):
+        first[name] = min(first.get(name, (date.max, 0)), tuple(at))
+    return sorted(first, key=lambda name: (first[name], name))

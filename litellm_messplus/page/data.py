@@ -7,30 +7,32 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from pydantic_core import to_jsonable_python
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.certificate.claim import Certificate, certify
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.figures.figure import Plain
+from litellm_messplus.figures.templates import tables
 from litellm_messplus.inspecting.explain import explain, reason_in_words
 from litellm_messplus.inspecting.listing import Wanted, list_requests
-from litellm_messplus.inspecting.logged import logged_from
-from litellm_messplus.inspecting.render import sentences
-from litellm_messplus.page.charts import (
-    plain,
-    read_label_costs,
-    read_newest,
-    read_points,
-    read_service,
-    span_of,
-)
+from litellm_messplus.inspecting.logged import NotFoundError, logged_from
+from litellm_messplus.inspecting.render import sentences, tables_of
+from litellm_messplus.page.charts import Mark, plain, read_days, read_models, read_newest, span_of
+from litellm_messplus.page.details import details, read_spend, read_uses
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.build import read_calibration
+from litellm_messplus.status.render import said
+from litellm_messplus.status.switches import read_forecasts
+from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.reading import one_moment
 
 LONGEST_SECONDS = 10.0
 """Seconds that a reading for the page may take: a viewer does not wait longer."""
 OF_NEWEST_DAYS = 7
-"""Days whose cost of labels is shown next to the newest requests."""
+"""Days that the tables cover next to charts of the newest requests."""
+MARKS = 8
+"""Most marks in a chart, the newest."""
 
 CERTIFIED_DAYS = 30
 """Days that the page's certificate covers: it reads every labelled request of them."""
@@ -54,13 +56,23 @@ class PageData:
     share: Share
 
     async def overview(self) -> dict[str, Any]:
-        """Read every promise as it stands, alerts, judges and keys."""
+        """Read every promise as it stands and in sentences, and what needs attention with what to
+        do about it."""
         found = await self.status()
-        return {name: each for name, each in found.items() if name != "calibration"}
+        shown = {name: each for name, each in found.items() if name != "calibration"}
+        alerts = [each | {"do": what_to_do(each)} for each in found["alerts"]]
+        levels = [each | {"said": said(each, found)} for each in found["levels"]]
+        return shown | {"levels": levels, "alerts": alerts}
 
-    async def calibration(self) -> dict[str, Any]:
-        """Compare the predictions with the verdicts, by zoo."""
-        return await self.share("calibration", self._calibration)
+    async def details(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
+        """Write the tables of a promise's models, labels and spend. Raises NotFoundError."""
+        of = zoo, level, days or OF_NEWEST_DAYS
+        return await self.share(("details", *of), partial(self._details, *of))
+
+    async def beside(self, zoo: str, level: str) -> dict[str, Any]:
+        """Write what is served as before beside the forecast of routing it; empty where nothing
+        is. Raises NotFoundError."""
+        return await self.share(("beside", zoo, level), partial(self._beside, zoo, level))
 
     async def certificate(self, zoo: str) -> dict[str, Any]:
         """Certify a zoo over the last days. Raises NoCertificateError."""
@@ -80,9 +92,13 @@ class PageData:
     async def request(self, given: str) -> dict[str, Any]:
         """Explain one request. Raises NotFoundError."""
         found = explain(await logged_from(self.database, given))
-        plain = found.as_dict()
-        reason = reason_in_words(plain["request"]["reason"])
-        return {"sentences": sentences(found), "reason": reason, **plain}
+        known = found.as_dict()
+        said = {
+            "sentences": sentences(found),
+            "tables": [each.plain() for each in tables_of(found)],
+            "reason": reason_in_words(known["request"]["reason"]),
+        }
+        return said | known
 
     @asynccontextmanager
     async def _moment(self) -> AsyncIterator[AsyncConnection]:
@@ -100,24 +116,91 @@ class PageData:
         except NoCertificateError:  # a pruned log has fewer days left
             return await certify(self.database, zoo, seconds=LONGEST_SECONDS)
 
-    async def _calibration(self) -> dict[str, Any]:
+    async def _details(self, zoo: str, name: str, days: int) -> dict[str, Any]:
+        found = await self.status()
+        level = _level(found, zoo, name)
         async with self._moment() as connection:
-            found = await read_calibration(connection)
-        return {"calibration": found}
+            uses = await read_uses(connection, zoo, name, span_of(days, datetime.now(UTC)))
+            spend = await read_spend(connection, zoo, name)
+            calibration = await read_calibration(connection)
+        own = {
+            part: [each for each in rows if _is_about(each, zoo, name)]
+            for part, rows in (found | {"calibration": calibration}).items()
+            if isinstance(rows, list)
+        }
+        return {"sections": details(own, level, uses, spend, days)}
+
+    async def _beside(self, zoo: str, name: str) -> dict[str, Any]:
+        found = await self.status()
+        level = _level(found, zoo, name)
+        if level["as_before"] is None:
+            return {"tables": []}
+        names = sorted(each["service_level"] for each in found["levels"] if each["zoo"] == zoo)
+        log = ObservedLog(self.database, zoo, names)
+        known = to_jsonable_python(await read_forecasts(self.database, zoo, log))
+        written = tables("page/beside.j2", level=level, now=level["as_before"], **known)
+        return {"tables": [each.plain() for each in written]}
 
     async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
-        span = span_of(OF_NEWEST_DAYS if days is None else days, datetime.now(UTC))
         async with self._moment() as connection:
-            points = (
-                await read_newest(connection, zoo, level)
-                if days is None
-                else await read_points(connection, zoo, level, span)
-            )
-            service = await read_service(connection, zoo, level, None if days is None else span)
-            labels = await read_label_costs(connection, zoo, span)
-        return {
-            "step_seconds": None if days is None else span.step.total_seconds(),
-            "points": [plain(each) for each in points],
-            "service": plain(service),
-            "label_costs": [plain(each) for each in labels],
-        }
+            if days is None:
+                found = await read_newest(connection, zoo, level)
+            else:
+                found = await read_days(connection, zoo, level, span_of(days, datetime.now(UTC)))
+            models = await read_models(connection, zoo)
+        changed = (await self.status())["model_changes"]
+        marks = [*found.marks, *(_fall(each) for each in changed if _is_fall(each, zoo))]
+        begin = found.points[0].at if found.points else None
+        shown = sorted((each for each in marks if begin and each.at >= begin), key=lambda m: m.at)
+        return plain(found) | {"models": models, "marks": [plain(each) for each in shown[-MARKS:]]}
+
+
+def _level(status: Plain, zoo: str, name: str) -> Plain:
+    for each in status["levels"]:
+        if (each["zoo"], each["service_level"]) == (zoo, name):
+            level: Plain = each
+            return level
+    raise NotFoundError(f"no promise {name} of a zoo {zoo}")
+
+
+def _is_about(part: Plain, zoo: str, level: str) -> bool:
+    """Tell whether a part of the status is about this promise, or its zoo."""
+    return part["zoo"] == zoo and part.get("service_level") in (None, level)
+
+
+def _is_fall(change: Plain, zoo: str) -> bool:
+    return bool(change["zoo"] == zoo and change["after"] < change["before"])
+
+
+def _fall(change: Plain) -> Mark:
+    since = datetime.fromisoformat(change["since"])
+    return Mark(since, True, f"{change['candidate']} seems to answer worse")
+
+
+# What to do about an alert: the line of the runbook.
+
+ZOO = "llama"
+"""The zoo of the runbook's commands."""
+RUNBOOK: dict[str, str] = {
+    AlertKind.SERVED_NOT_CHOSEN: "messplus check --config proxy_config.yaml",
+    AlertKind.FAILING: f"messplus requests --zoo {ZOO} --failed",
+    AlertKind.OUT_OF_REACH: "Add a better model, or lower alpha.",
+    AlertKind.BELOW: "messplus requests --unsatisfied",
+    AlertKind.NO_FEEDBACK: "messplus status --full",
+    AlertKind.THIN_EVIDENCE: "Wait, or get more labels.",
+    AlertKind.JUDGE_STOPPED: "Look at its prompt and its model",
+    AlertKind.KEY_HELD: "look closer where the key is unknown",
+    AlertKind.CANDIDATES: f"messplus zoo {ZOO}",
+    AlertKind.RETURNED: f"messplus zoo {ZOO}",
+    AlertKind.JOURNAL: "messplus verify",
+    AlertKind.BRAIN: "The proxy's log states why",
+    AlertKind.GATES: "messplus check",
+    AlertKind.HIDDEN: "LiteLLM hides the words of answers from its logs",
+    AlertKind.MODEL_CHANGED: "messplus requests --unsatisfied",
+}
+"""What the section of each kind says first."""
+
+
+def what_to_do(alert: Plain) -> str:
+    """Return the line of the runbook for an alert, with the name of its zoo."""
+    return RUNBOOK[alert["kind"]].replace(ZOO, alert["zoo"] or ZOO)

@@ -27,6 +27,7 @@ COOKIE = "messplus_session"
 Check = Callable[[Request], Awaitable[Any]]
 """A check that raises an HTTPException if the client is not allowed."""
 Name = Annotated[str, Query(max_length=255, pattern=STORABLE)]
+Days = Annotated[int | None, Query(ge=1, le=LONGEST_DAYS)]
 Filter = Annotated[str | None, Query(max_length=255, pattern=STORABLE)]
 
 
@@ -40,6 +41,8 @@ CONTENT_TYPES = {
 }
 """The content type of a file, by its suffix; other files are not served."""
 INDEX = "index.html"
+VENDORED = "vendor/"
+"""Where the library of the charts lies, as its authors publish it."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -73,8 +76,9 @@ def files() -> Files:
     """Read the files from the wheel, once."""
     folder = resources.files("litellm_messplus.page") / "static"
     contents = {
-        each.name: each.read_bytes()
-        for each in folder.iterdir()
+        f"{under}{each.name}": each.read_bytes()
+        for under in ("", VENDORED)
+        for each in (folder / under).iterdir()
         if each.name.rpartition(".")[2] in CONTENT_TYPES
     }
     everything = b"".join(contents[name] for name in sorted(contents))
@@ -133,6 +137,11 @@ def _add_files(router: APIRouter) -> None:
         """Send a script or style of the page. A worker of another version has its own."""
         return _file(name, KEPT_LONG if version == files().version else HEADERS)
 
+    @router.get(f"/static/{{version}}/{VENDORED}{{name}}", include_in_schema=False)
+    async def vendored(version: str, name: str) -> Response:
+        """Send a script or style of the library."""
+        return await static(version, VENDORED + name)
+
 
 def _add_signing_in(
     router: APIRouter, sign_ins: SignIns, administrator: Check, own: Check, limited: Check
@@ -176,10 +185,15 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
         """Show every promise as it stands, alerts, and what labels cost."""
         return _json(await data.overview())
 
-    @router.get("/data/calibration", dependencies=allowed)
-    async def calibration() -> JSONResponse:
-        """Show the predictions against the verdicts."""
-        return _json(await data.calibration())
+    @router.get("/data/details", dependencies=allowed)
+    async def details(zoo: Name, service_level: Name, days: Days = None) -> JSONResponse:
+        """Show the tables of a promise: models, labels, spend, and what became of requests."""
+        return _json(await data.details(zoo, service_level, days))
+
+    @router.get("/data/beside", dependencies=allowed)
+    async def beside(zoo: Name, service_level: Name) -> JSONResponse:
+        """Show what is served as before beside the forecast of routing it."""
+        return _json(await data.beside(zoo, service_level))
 
     @router.get("/data/certificate", dependencies=allowed)
     async def certificate(zoo: Name) -> JSONResponse:
@@ -187,11 +201,7 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
         return _json(await data.certificate(zoo))
 
     @router.get("/data/series", dependencies=allowed)
-    async def series(
-        zoo: Name,
-        service_level: Name,
-        days: Annotated[int | None, Query(ge=1, le=LONGEST_DAYS)] = None,
-    ) -> JSONResponse:
+    async def series(zoo: Name, service_level: Name, days: Days = None) -> JSONResponse:
         """Show one promise over ``days`` days; without them, over its newest requests."""
         return _json(await data.series(zoo, service_level, days))
 
@@ -222,7 +232,9 @@ async def _refusals(counters: Counters) -> AsyncIterator[None]:
     except NoCertificateError as error:
         raise HTTPException(404, str(error)) from error
     except NotFoundError as error:
-        raise HTTPException(404, "no request is known by this id, or it is pruned") from error
+        raise HTTPException(
+            404, "no request or promise is known by this name, or it is pruned"
+        ) from error
     except ReadingTakesTooLongError as error:
         counters.failure("readings_given_up", str(error))
         raise HTTPException(503, f"{error}: try again later") from error

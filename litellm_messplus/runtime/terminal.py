@@ -3,7 +3,7 @@ cut or broken."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -70,6 +70,14 @@ class Rows:
     def end_section(self) -> None:
         """Draw a line below the rows so far."""
         self._sections.add(len(self._rows) - 1)
+
+    def plain(self) -> dict[str, Any]:
+        """Return title, columns and cells as they go into JSON."""
+        return {
+            "title": self._title,
+            "columns": [{"name": title, "kind": kind.value} for title, kind in self._columns],
+            "rows": [[cell.plain for cell in row] for row in self._rows],
+        }
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._width() <= options.max_width:

@@ -10,6 +10,7 @@ from litellm_messplus.core.hold import KEPT
 from litellm_messplus.figures.figure import Plain, rows
 from litellm_messplus.figures.interval import Standing
 from litellm_messplus.figures.templates import lines, tables, written
+from litellm_messplus.runtime.terminal import Rows
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status import newest
 from litellm_messplus.status.alerts import AlertKind, subject
@@ -34,7 +35,7 @@ def advice(level: Plain, status: Plain) -> str:
     if kinds == {AlertKind.BELOW} and last["verdict"] == Standing.ON_TRACK:
         return f"{NOTHING}: the last {last['requests']} requests are on track"
     if kinds.difference(FEEDBACK):
-        return "to do: see the alerts below"
+        return "to do: see the alerts"
     if kinds or level["overall"]["satisfaction"]["verdict"] == Standing.TOO_EARLY:
         return _more_verdicts(level, status)
     return NOTHING
@@ -54,6 +55,9 @@ def _more_verdicts(level: Plain, status: Plain) -> str:
         return "to do: send more feedback, or let the judge grade more"
     return "to do: send feedback, or switch a judge on"
 
+
+SAID = ("satisfied", "money", "traffic")
+"""The sentences of a promise, by their templates."""
 
 # The status for a manager: one line for each promise.
 
@@ -78,6 +82,13 @@ def alert_lines(status: Plain) -> Iterator[Text]:
         yield Text(f"{subject(each)}: {each['message']}", style=style)
 
 
+def said(level: Plain, status: Plain) -> Plain:
+    """Write what a promise comes to in single sentences: how it stands, what was saved, and how
+    many came and failed; and what to do."""
+    parts = {each: lines(f"status/{each}.j2", **level, why=Failure)[0] for each in SAID}
+    return parts | {"advice": advice(level, status)}
+
+
 # The tables: one for each promise, then those of the zoos.
 
 STYLES = {
@@ -98,17 +109,26 @@ def render(status: Plain) -> RenderableType:
     return Group(
         *(_promise(level, status["window"]) for level in status["levels"]),
         *map(_judge, status["judges"]),
-        *tables(
-            "status/tables.j2",
-            **status,
-            status=status,
-            label_costs_figures=[each for each in LABEL_COSTS if each.row],
-            key_figures=[each for each in KEY if each.row],
-            text=written,
-            of_all=newest.OF_ALL,
-            of_each_level=newest.OF_EACH_LEVEL,
-            kept=sorted(KEPT),
-        ),
+        *(each for name in TABLES for each in tables_of(name, status)),
+    )
+
+
+TABLES = ("labels", "requests", "predictions", "reading")
+"""The groups of tables of the zoos, by their templates."""
+
+
+def tables_of(name: str, status: Plain) -> Iterator[Rows]:
+    """Write the tables of one group."""
+    return tables(
+        f"status/table_{name}.j2",
+        **status,
+        status=status,
+        label_costs_figures=[each for each in LABEL_COSTS if each.row],
+        key_figures=[each for each in KEY if each.row],
+        text=written,
+        of_all=newest.OF_ALL,
+        of_each_level=newest.OF_EACH_LEVEL,
+        kept=sorted(KEPT),
     )
 
 

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.templates import lines
+from litellm_messplus.figures.words import percent
 from litellm_messplus.runtime.vocabulary import is_before, promise_of
 from litellm_messplus.status.second_answers import read_second_answers
 from litellm_messplus.store import zoo_modes
@@ -18,6 +19,7 @@ from litellm_messplus.switching.modes import Mode, mode_in_words
 
 CHANGES = 20
 """Newest changes of a zoo that are searched for the one that routed."""
+UNKNOWN = {"forecast": None, "second_answers": None}
 OF_ROW = ("zoo", "mode", "share", "before", "by", "reason", "at", "is_returned")
 
 
@@ -40,16 +42,22 @@ async def read_switches(
                 watched.add(zoo)
     found = []
     for zoo, row in sorted(modes.items()):
-        expected, reads, log = None, None, ObservedLog(database, zoo, sorted(levels[zoo]))
-        if zoo in watched:
-            made = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
-            expected = made if made.requests else None
-            async with database.connect() as connection:
-                reads = await read_second_answers(connection, zoo)
+        log = ObservedLog(database, zoo, sorted(levels[zoo]))
+        expected = await read_forecasts(database, zoo, log) if zoo in watched else UNKNOWN
         switched = await _switched(await zoo_modes.history(database, zoo, CHANGES), log)
-        known = {"forecast": expected, "switched": switched, "second_answers": reads}
-        found.append({name: getattr(row, name) for name in OF_ROW} | known)
+        found.append(
+            {name: getattr(row, name) for name in OF_ROW} | expected | {"switched": switched}
+        )
     return found
+
+
+async def read_forecasts(database: AsyncEngine, zoo: str, log: ObservedLog) -> dict[str, Any]:
+    """Read the forecasts of a zoo that serves requests as before: of routing, and of reading
+    answers, each None if too little is known. Raises SQLAlchemyError."""
+    made = await asyncio.to_thread(forecast, await log.aside())  # thousands of requests
+    async with database.connect() as connection:
+        reads = await read_second_answers(connection, zoo)
+    return {"forecast": made if made.requests else None, "second_answers": reads}
 
 
 async def _switched(changes: Sequence[ModeRow], log: ObservedLog) -> dict[str, Any] | None:
@@ -89,6 +97,12 @@ def forecasts(switch: Plain) -> Iterator[str]:
         yield f"forecast of routing: {in_words(FORECAST, switch['forecast'])}"
     if switch["second_answers"] is not None:
         yield in_words(SECOND_ANSWERS, switch["second_answers"])
+
+
+def change_in_words(mode: str, share: float, reason: str) -> str:
+    """Write a change of a zoo's mode: to what, and why."""
+    to = f"{mode} ({percent(share, 0)} routed)" if mode == Mode.CANARY else mode
+    return f"{to}: {reason}" if reason else to
 
 
 FORECAST, HAPPENED, SECOND_ANSWERS = "forecast", "happened", "second_answers"

@@ -171,16 +171,16 @@ async def _states(folder: Path) -> None:
 
 async def _routes(folder: Path) -> tuple[dict[str, Any], Texts]:
     page, whole = "/messplus/ui/data", {"zoo": "zoo"}
-    before = {"zoo": "quiet", "service_level": "default:before"}
     gets: dict[str, tuple[str, dict[str, Any]]] = {
         "status": ("/messplus/status", {}),
         "health": ("/messplus/health", {}),
         "page_overview": (f"{page}/overview", {}),
-        "page_calibration": (f"{page}/calibration", {}),
+        "page_details": (f"{page}/details", PROMISE),
+        "page_beside": (f"{page}/beside", {**PROMISE, "zoo": "quiet"}),
         "page_certificate": (f"{page}/certificate", whole),
         "page_series_newest": (f"{page}/series", {**PROMISE, "zoo": "down"}),
         "page_series_days": (f"{page}/series", {**PROMISE, "days": 3}),
-        "page_series_watched": (f"{page}/series", {**before, "days": 1}),
+        "page_series_watched": (f"{page}/series", {**PROMISE, "zoo": "quiet", "days": 1}),
         "page_requests": (f"{page}/requests", PROMISE),
         "page_requests_small": (f"{page}/requests", {**PROMISE, "model": SMALL, "before": 2500}),
         "page_requests_explored": (f"{page}/requests", {**PROMISE, "exploration": True}),

@@ -1,41 +1,43 @@
-"""What the charts of the page show: spans, points that agree with the log, and how requests were
-served."""
+"""What the charts of the page show: spans, points that agree with the log, marks, and models."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
-from sqlalchemy import event, func, select, text
+from sqlalchemy import event, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from litellm_messplus.page import charts
+from litellm_messplus.figures.figure import LINK
 from litellm_messplus.page.charts import (
     DAY,
     HOUR,
     LONGEST_DAYS,
     NEWEST,
-    POINTS,
     STEPS_AT_MOST,
+    Charted,
     Point,
-    Service,
-    read_label_costs,
+    read_days,
+    read_models,
     read_newest,
-    read_points,
-    read_service,
     span_of,
 )
+from litellm_messplus.page.data import what_to_do
+from litellm_messplus.page.details import read_spend, read_uses
+from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.build import read_status
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
-from litellm_messplus.store.tables import calls, metadata, requests
-from litellm_messplus.switching.modes import Arm
+from litellm_messplus.store.tables import calls, metadata
+from litellm_messplus.store.zoo_modes import WAY_BACK, ModeRow, append
 from tests.page.scenes import FAILED, SERVED, WATCHED
 from tests.page.seeded import ALPHA, LARGE, ZOO
 from tests.support.builders import request, served_call
+from tests.support.markdown import ROOT
 
 NOW = datetime(2026, 3, 5, 14, 30, tzinfo=UTC)
 
@@ -90,17 +92,22 @@ RANGES = [1, 7, 30, 90, 365]
 
 
 async def points_of(database: AsyncEngine, level: str, days: int) -> list[Point]:
+    return list((await charted(database, level, days)).points)
+
+
+async def charted(database: AsyncEngine, level: str, days: int | None) -> Charted:
     async with database.connect() as connection:
-        return await read_points(connection, ZOO, level, span_of(days, datetime.now(UTC)))
+        if days is None:
+            return await read_newest(connection, ZOO, level)
+        return await read_days(connection, ZOO, level, span_of(days, datetime.now(UTC)))
 
 
 async def logged(database: AsyncEngine, level: str, days: int) -> Any:
     """The same sums over the requests themselves."""
     span = span_of(days, datetime.now(UTC))
     query = text(
-        "SELECT COUNT(*) AS requests, COUNT(satisfaction) AS judged, SUM(outcomes.cost) AS cost,"
-        " AVG(requests.queue) AS queue FROM outcomes"
-        " JOIN requests ON requests.request_id = outcomes.request_id"
+        "SELECT COUNT(*) AS requests, COUNT(satisfaction) AS judged, SUM(outcomes.cost) AS cost"
+        " FROM outcomes JOIN requests ON requests.request_id = outcomes.request_id"
         " WHERE requests.created_at >= :begin AND requests.zoo = :zoo"
         " AND requests.service_level = :level"
     )
@@ -119,8 +126,7 @@ async def test_the_points_of_a_range_add_up_to_what_the_log_says(
     assert sum(point.requests for point in points) == expected.requests > 0
     assert sum(point.judged for point in points) == expected.judged
     assert sum(point.cost for point in points) == pytest.approx(expected.cost)
-    queues = sum((point.queue or 0.0) * point.requests for point in points)
-    assert queues / expected.requests == pytest.approx(expected.queue)
+    assert sum(sum(point.served.values()) for point in points) == expected.requests
 
 
 async def test_the_rate_is_in_its_interval_and_alpha_as_promised(database: AsyncEngine) -> None:
@@ -148,7 +154,7 @@ async def test_hours_and_days_count_the_same_calls(database: AsyncEngine) -> Non
             assert by_hour[day, name] == count
 
 
-async def test_a_range_takes_two_statements_along_primary_keys(database: AsyncEngine) -> None:
+async def test_a_range_takes_three_statements_along_primary_keys(database: AsyncEngine) -> None:
     executed: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_: Any) -> None:
@@ -159,32 +165,34 @@ async def test_a_range_takes_two_statements_along_primary_keys(database: AsyncEn
         executed.clear()
         await points_of(database, "default", days)
         statements = list(executed)
-        assert len(statements) == 2
+        assert len(statements) == 3
         async with database.connect() as connection:
             for statement, given in statements:
                 plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)
                 steps = [str(row._mapping["detail"]) for row in plan]
                 scanned = {name for name in metadata.tables if f"SCAN {name}" in steps}
-                assert scanned <= {"log_head"}, steps
-                assert any("(day=? AND zoo=? AND service_level=?" in step for step in steps), steps
+                assert scanned <= {"log_head"}, steps  # modes are few, of one zoo
+                is_by_day = any("(day=? AND zoo=? AND service_level=?" in step for step in steps)
+                assert is_by_day or "zoo_modes" in statement, steps
 
 
 async def test_a_promise_without_requests_has_points_of_nothing(database: AsyncEngine) -> None:
-    points = await points_of(database, "silver", 30)
+    found = await charted(database, "silver", 30)
 
-    assert len(points) == 30
-    assert {(point.requests, point.rate, point.queue) for point in points} == {(0, None, None)}
+    assert len(found.points) == 30
+    assert {(point.requests, point.rate) for point in found.points} == {(0, None)}
+    assert not found.is_before
+    assert (await charted(database, "silver", None)).points == []
 
 
 async def test_the_newest_requests_are_points_up_to_the_newest(database: AsyncEngine) -> None:
-    async with database.connect() as connection:
-        points = await read_newest(connection, ZOO, "default")
-        newest = select(func.max(requests.c.t)).where(requests.c.service_level == "default")
-        last = (await connection.execute(newest)).scalar_one()
+    found = await charted(database, "default", None)
+    points = found.points
 
-    assert len(points) == POINTS
+    assert len(points) <= STEPS_AT_MOST
     assert sum(point.requests for point in points) == NEWEST
-    assert points[-1].number == last
+    steps = {(after.at - at.at).total_seconds() for at, after in pairwise(points)}
+    assert steps == {found.step_seconds}
     status = await read_status(database, NEWEST, with_calibration=False)
     window = next(each for each in status["levels"] if each["service_level"] == "default")["last"]
     assert sum(point.cost for point in points) == pytest.approx(window["cost"]["total"])
@@ -193,30 +201,9 @@ async def test_the_newest_requests_are_points_up_to_the_newest(database: AsyncEn
     assert paid_at_largest == pytest.approx(window["savings"]["cost_largest"])
 
 
-async def test_few_newest_requests_are_a_point_each(database: AsyncEngine) -> None:
-    async with database.connect() as connection:
-        assert await read_newest(connection, ZOO, "silver") == []
-
-
-async def test_what_labels_cost_is_what_the_gradings_say(database: AsyncEngine) -> None:
-    async with database.connect() as connection:
-        found = await read_label_costs(connection, ZOO, span_of(365, datetime.now(UTC)))
-        query = text("SELECT COUNT(*) AS gradings, SUM(cost) AS cost FROM gradings")
-        expected = (await connection.execute(query)).one()
-
-    assert sum(each.gradings for each in found) == expected.gradings
-    assert sum(each.cost or 0.0 for each in found) == pytest.approx(expected.cost)
-
-
-# Traffic, share answered and latency of a promise.
+# What was served as before, and an outage.
 
 A_DAY, NEWEST_ONLY = 1, None
-
-
-async def service(database: AsyncEngine, days: int | None) -> Service:
-    span = None if days is None else span_of(days, datetime.now(UTC))
-    async with database.connect() as connection:
-        return await read_service(connection, ZOO, "default", span)
 
 
 @pytest.fixture
@@ -235,61 +222,136 @@ async def aside(watched_url: str) -> AsyncIterator[AsyncEngine]:
 
 @pytest.mark.parametrize("days", [NEWEST_ONLY, A_DAY])
 async def test_every_request_of_an_outage_is_in_a_step(out: AsyncEngine, days: int | None) -> None:
-    found = await service(out, days)
+    points = (await charted(out, "default", days)).points
 
-    assert sum(point.requests for point in found.points) == SERVED + FAILED
-    assert sum(point.answered for point in found.points) == SERVED
-    assert sum(point.failed for point in found.points) == FAILED
-    assert len(found.points) <= STEPS_AT_MOST
-    assert sum(each.answers for each in found.latency) == SERVED
-
-
-async def test_those_served_as_before_are_among_them(aside: AsyncEngine) -> None:
-    newest, day = await service(aside, NEWEST_ONLY), await service(aside, A_DAY)
-
-    assert sum(point.as_before for point in newest.points) == newest.requests == NEWEST
-    assert sum(point.as_before for point in day.points) == WATCHED
-    assert [each.model for each in newest.latency] == [LARGE]
-    assert newest.latency == day.latency
+    assert sum(point.requests for point in points) == SERVED + FAILED
+    assert sum(point.answered for point in points) == SERVED
+    assert sum(point.failed for point in points) == FAILED
+    assert sum(sum(point.served.values()) for point in points) == SERVED  # not the failed
 
 
-async def test_the_latency_is_that_of_the_calls(out: AsyncEngine) -> None:
+async def test_an_outage_is_marked_where_it_begins(out: AsyncEngine) -> None:
+    (mark,) = (await charted(out, "default", NEWEST_ONLY)).marks
+
+    assert mark.is_alarm
+    assert mark.words.startswith(f"{FAILED} of ")
+
+
+async def test_a_few_failures_are_not_marked(aside: AsyncEngine) -> None:
+    assert (await charted(aside, "default", NEWEST_ONLY)).marks == []
+
+
+@pytest.mark.parametrize("days", [NEWEST_ONLY, A_DAY])
+async def test_where_nothing_is_routed_it_is_what_was_served_as_before(
+    aside: AsyncEngine, days: int | None
+) -> None:
+    found = await charted(aside, "default", days)
+
+    assert found.is_before
+    expected = WATCHED if days else NEWEST
+    assert sum(point.requests for point in found.points) == expected
+    assert {name for point in found.points for name in point.served} == {LARGE}
+
+
+async def test_changes_of_the_mode_are_marked(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}")
+    await migrate(engine)
+    now = datetime.now(UTC)
+    await log.append(engine, [request("r0", zoo=ZOO, created_at=now), served_call("r0")])
+    known: dict[str, Any] = {"before": "litellm", "at": now, "file_fingerprint": ""}
+    for revision, mode, by in ((1, "canary", "file"), (2, "watch", WAY_BACK)):
+        row = ModeRow(ZOO, revision, mode, 0.3, by=by, reason="it is time", **known)
+        assert await append(engine, row)
+    found = await charted(engine, "default", A_DAY)
+    await engine.dispose()
+
+    assert [(mark.words, mark.is_alarm) for mark in found.marks] == [
+        ("canary (30 % routed): it is time", False),
+        ("watch: it is time", True),
+    ]
+
+
+# Models and spend.
+
+
+async def test_a_model_has_its_place_by_its_first_call(tmp_path: Path) -> None:
+    """Its colour goes by it: one that comes later, or that is called more, changes none."""
+    engine = create_engine(f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}")
+    await migrate(engine)
+    begin = datetime(2026, 3, 5, 10, tzinfo=UTC)
+    for number, name in enumerate(("zeta", "alpha", "middle", "alpha")):
+        at = begin + number * timedelta(hours=1)
+        decided = request(f"r{number}", zoo=ZOO, created_at=at, expected_t=number + 1)
+        await log.append(engine, [decided, served_call(f"r{number}", candidate=name)])
+    async with engine.connect() as connection:
+        found = await read_models(connection, ZOO)
+    await engine.dispose()
+
+    assert found == ["zeta", "alpha", "middle"]
+
+
+async def test_the_uses_of_models_are_those_of_the_calls(database: AsyncEngine) -> None:
+    query = text(
+        "SELECT candidate, COUNT(*) AS calls, SUM(prompt_tokens) AS read, SUM(cost) AS cost"
+        " FROM calls JOIN requests USING (request_id) WHERE service_level = 'default'"
+        " GROUP BY candidate"
+    )
+    async with database.connect() as connection:
+        span = span_of(365, datetime.now(UTC))
+        uses = await read_uses(connection, ZOO, "default", span)
+        rows = (await connection.execute(query)).all()
+
+    assert {row.candidate for row in rows} == set(uses) != set()
+    for row in rows:
+        use = uses[row.candidate]
+        assert use.calls + use.unseen == row.calls
+        assert use.prompt_tokens == row.read
+        assert use.cost == pytest.approx(row.cost)
+
+
+async def test_the_seconds_are_those_of_the_newest_answers(out: AsyncEngine) -> None:
     query = select(calls.c.candidate, calls.c.seconds).where(
         calls.c.role == "served", calls.c.status == "success"
     )
     async with out.connect() as connection:
         rows = (await connection.execute(query)).all()
-    for each in (await service(out, NEWEST_ONLY)).latency:
-        seconds = [row.seconds for row in rows if row.candidate == each.model]
-        assert each.answers == len(seconds)
-        assert each.median_seconds <= median(seconds)
-        assert each.p95_seconds == max(seconds)  # of fewer than twenty
+        uses = await read_uses(connection, ZOO, "default", span_of(1, datetime.now(UTC)))
+    for name in {row.candidate for row in rows}:
+        seconds = [row.seconds for row in rows if row.candidate == name]
+        assert uses[name].p95_seconds == max(seconds)  # of fewer than twenty
+        assert (uses[name].median_seconds or 0.0) <= median(seconds)
 
 
-async def test_a_promise_without_requests_has_none(database: AsyncEngine) -> None:
-    async with database.connect() as connection:
-        found = await read_service(connection, ZOO, "unused", None)
-
-    assert (found.points, found.latency, found.requests) == ([], [], 0)
-
-
-async def test_the_newest_of_both_streams_are_in_it_and_what_a_cache_repeated_took_no_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(charts, "NEWEST", 3)
+async def test_what_a_cache_repeated_took_no_time(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite+aiosqlite:///{tmp_path / 'messplus.db'}")
     await migrate(engine)
     now = datetime.now(UTC)
-    for number, level in enumerate(("default", "default:before", "default", "default:before")):
-        name, is_cached = f"r{number}", number == 2
-        arm = Arm.BEFORE if number % 2 else Arm.ROUTED
-        own = {"service_level": level, "arm": arm, "expected_t": number + 1}
-        decided = request(name, zoo=ZOO, created_at=now, **own)
-        await log.append(engine, [decided, served_call(name, is_cache_hit=is_cached)])
-    newest, day = await service(engine, NEWEST_ONLY), await service(engine, A_DAY)
+    decided = request("r0", zoo=ZOO, created_at=now)
+    await log.append(engine, [decided, served_call("r0", is_cache_hit=True)])
+    async with engine.connect() as connection:
+        (use,) = (await read_uses(connection, ZOO, "default", span_of(1, now))).values()
     await engine.dispose()
 
-    assert sum(point.requests for point in day.points) == 4
-    assert sum(point.as_before for point in day.points) == 2
-    assert (newest.requests, sum(point.as_before for point in newest.points)) == (3, 2)
-    assert [each.answers for each in newest.latency] == [2]
+    assert (use.calls, use.median_seconds) == (1, None)
+
+
+async def test_the_spend_of_keys_is_that_of_their_requests(database: AsyncEngine) -> None:
+    async with database.connect() as connection:
+        spend = await read_spend(connection, ZOO, "gold")
+        query = text("SELECT COUNT(*), SUM(cost) FROM outcomes WHERE service_level = 'gold'")
+        count, cost = (await connection.execute(query)).one()
+
+    assert sum(each["requests"] for each in spend) == count
+    assert sum(each["cost"] for each in spend) == pytest.approx(cost)
+    assert spend == sorted(spend, key=lambda each: -each["cost"])
+
+
+# What to do about an alert.
+
+
+@pytest.mark.parametrize("kind", AlertKind)
+def test_what_to_do_is_a_line_of_the_runbook(kind: AlertKind) -> None:
+    section = (ROOT / "docs" / "runbook.md").read_text().split(f"\n## {kind}\n")[1]
+    own = " ".join(LINK.sub(r"\1", section.partition("\n## ")[0]).split())
+
+    assert what_to_do({"kind": kind, "zoo": "llama"}) in own

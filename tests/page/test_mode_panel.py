@@ -92,7 +92,8 @@ def test_after_signing_out_nothing_is_changed(signed_in: httpx.Client) -> None:
 
 @pytest.mark.end_to_end
 def test_an_administrator_changes_the_mode_and_sees_it(opened: Opened) -> None:
-    page = opened.sign_in()
+    opened.sign_in()
+    page = opened.go("details")
     panel = page.locator("#mode")
     panel.get_by_text(f"Requests of {ZOO} are served by {LARGE}.").wait_for()
 
@@ -117,7 +118,8 @@ def test_an_administrator_changes_the_mode_and_sees_it(opened: Opened) -> None:
 
 @pytest.mark.end_to_end
 def test_a_refusal_is_shown_in_words(opened: Opened, signed_in: httpx.Client) -> None:
-    page = opened.sign_in()
+    opened.sign_in()
+    page = opened.go("details")
     panel = page.locator("#mode")
     panel.get_by_text("Change the mode").click()
     panel.get_by_label("Share under canary").fill("2")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from litellm_messplus.inspecting.listing import Given, Wanted, list_requests
-from litellm_messplus.page.charts import read_label_costs, read_newest, read_points, span_of
+from litellm_messplus.page.charts import plain, read_days, read_models, read_newest, span_of
+from litellm_messplus.page.details import read_spend, read_uses
 from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import ZOO, fill
@@ -33,11 +34,14 @@ async def shown(url: str) -> dict[str, Any]:
     async with database.connect() as connection:
         wanted = Wanted(ZOO, "default", verdict=Given.UNSATISFIED, key="3", is_exploration=False)
         found: dict[str, Any] = {
-            f"{days} days": await read_points(connection, ZOO, "default", span_of(days, UNTIL))
+            f"{days} days": plain(await read_days(connection, ZOO, "default", span_of(days, UNTIL)))
             for days in (1, 7, 30, 365)
         }
-        found["newest"] = await read_newest(connection, ZOO, "gold")
-        found["labels"] = await read_label_costs(connection, ZOO, span_of(30, UNTIL))
+        found["newest"] = plain(await read_newest(connection, ZOO, "gold"))
+        found["models"] = await read_models(connection, ZOO)
+        uses = await read_uses(connection, ZOO, "default", span_of(30, UNTIL))
+        found["uses"] = {name: plain(use) for name, use in uses.items()}
+        found["spend"] = await read_spend(connection, ZOO, "default")
         found["listed"] = (await list_requests(connection, wanted))["requests"]
     sign_ins = SignIns(database)
     session = await sign_ins.redeem(await sign_ins.new(Kind.CODE))

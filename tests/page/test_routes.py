@@ -34,7 +34,8 @@ POLICY = {
 FROM_THE_PAGE = {"sec-fetch-site": "same-origin"}
 PROMISE = "zoo=llama&service_level=default"
 DATA = (
-    *("overview", "calibration", f"series?{PROMISE}", f"series?{PROMISE}&days=7"),
+    *("overview", f"series?{PROMISE}", f"series?{PROMISE}&days=7"),
+    *(f"details?{PROMISE}", f"details?{PROMISE}&days=7", f"beside?{PROMISE}"),
     f"certificate?{PROMISE.partition('&')[0]}",
     *(f"requests?{PROMISE}", "requests/nobodys"),
 )
@@ -93,9 +94,26 @@ def test_there_are_no_other_files(client: httpx.Client, name: str) -> None:
     assert client.get(f"static/{files().version}/{name}").status_code == 404
 
 
-def test_all_that_lies_there_is_served() -> None:
-    assert {path.name for path in STATIC.iterdir()} == set(files().by_name)
-    assert {path.suffix.removeprefix(".") for path in STATIC.iterdir()} == set(CONTENT_TYPES)
+def test_all_that_lies_there_is_served_but_the_licence() -> None:
+    found = {path for path in STATIC.rglob("*") if path.is_file() and path.name != "LICENSE"}
+
+    assert {path.relative_to(STATIC).as_posix() for path in found} == set(files().by_name)
+    assert {path.suffix.removeprefix(".") for path in found} == set(CONTENT_TYPES)
+
+
+def test_our_own_scripts_and_style_stay_small() -> None:
+    def lines(kind: str) -> int:
+        return sum(len(path.read_text().splitlines()) for path in STATIC.glob(kind))
+
+    assert lines("*.js") <= 1_500
+    assert lines("*.css") <= 700
+
+
+def test_the_library_of_the_charts_comes_with_its_licence() -> None:
+    script = (STATIC / "vendor" / "uPlot.iife.min.js").read_text()
+
+    assert "(v1.6.32)" in script[:100]
+    assert "Permission is hereby granted" in (STATIC / "vendor" / "LICENSE").read_text()
 
 
 class Tags(HTMLParser):
@@ -178,6 +196,7 @@ def test_a_request_is_explained_by_its_id(signed_in: httpx.Client) -> None:
     "wrong",
     [
         f"series?{PROMISE}&days=0",
+        f"details?{PROMISE}&days=367",
         f"series?{PROMISE}&days=367",
         "series?zoo=llama",
         f"requests?{PROMISE}&verdict=perhaps",
@@ -198,6 +217,11 @@ def test_the_certificate_is_that_of_the_command(signed_in: httpx.Client, databas
     assert found["promises"] == same["promises"]
     assert until.date() - since == timedelta(days=CERTIFIED_DAYS)
     assert signed_in.get("data/certificate?zoo=nobodys").status_code == 404
+
+
+@pytest.mark.parametrize("route", ["details", "beside"])
+def test_of_an_unknown_promise_nothing_is_known(signed_in: httpx.Client, route: str) -> None:
+    assert signed_in.get(f"data/{route}?zoo=llama&service_level=silver").status_code == 404
 
 
 def test_a_code_is_made_for_a_key_alone(client: httpx.Client) -> None:

@@ -1,5 +1,6 @@
 """The page of a zoo without requests, of one that is watched, and of an outage, in a browser."""
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.page.scenes import FAILED, SERVED
 from tests.page.seeded import ZOO
-from tests.page.serving import KEY, ServedPage
+from tests.page.serving import ServedPage
 from tests.page.test_browser import SIZES, Opened, violations
 
 if TYPE_CHECKING:
@@ -43,77 +44,77 @@ def assert_usable(opened: Opened, page: "Page") -> None:
 
 
 @pytest.mark.parametrize("scene", ["outage_url"], indirect=True)
-def test_an_outage_shows_the_answered_share_in_red(scene: ServedPage, opened: Opened) -> None:
-    """And what was not routed, as a notice."""
+def test_an_outage_is_the_first_that_is_seen(scene: ServedPage, opened: Opened) -> None:
+    """The alarm with its line of the runbook, then what failed, in red; on a phone too."""
     scene.unrouted = [{"zoo": ZOO, "call_type": "image_generation", "answers": 1_200}]
     page = opened.sign_in()
-    card = page.locator(".promise").first
     share = f"{100 * SERVED / (SERVED + FAILED):.1f} %"
 
-    assert card.locator(".chip.bad").inner_text() == "failing"
-    red = card.locator(".failed")
+    first = page.locator("#content .alarm, #content .card").first
+    assert "failed (100.0 %): upstream" in first.inner_text()
+    assert first.locator("code").inner_text() == f"messplus requests --zoo {ZOO} --failed"
+    assert first.evaluate("node => node.getBoundingClientRect().bottom < innerHeight / 2")
+    red = page.locator(".fact").first.locator(".failed")
     assert red.inner_text() == share
     assert red.evaluate("node => getComputedStyle(node).color") in (
         "rgb(180, 35, 24)",
         "rgb(255, 143, 133)",
     )
-    assert f"{FAILED} of {SERVED + FAILED} failed" in card.inner_text()
-    assert page.get_by_text(f"{share} of {SERVED + FAILED} answered").is_visible()
+    assert f"failed {FAILED} (upstream {FAILED})" in page.locator(".fact").first.inner_text()
+    assert page.locator(".chip.bad").first.inner_text() == "failing"
     assert page.locator(".chip.good").count() == 0
-    notice = page.locator(".alerts .notice").last.inner_text()
-    assert notice.split("\n") == [ZOO, "1,200 requests by image_generation were not routed"]
+    assert f"{FAILED} of " in page.locator(".marks .alarmed").inner_text()
+    page.locator(".alarms summary").click()
+    notice = page.locator(".alarm.notice").last.inner_text()
+    assert "1,200 requests by image_generation were not routed" in notice
     assert_usable(opened, page)
 
 
 @pytest.mark.parametrize("scene", ["watched_url"], indirect=True)
 def test_a_watched_zoo_shows_what_is_now_next_to_the_forecast(opened: Opened) -> None:
     page = opened.sign_in()
-    page.get_by_text("The forecast is from").wait_for()
     rows = {
         row.locator("th").inner_text(): row.locator("td").all_inner_texts()
-        for row in page.locator("#before tbody tr").all()
+        for row in page.locator("#beside tbody tr").all()
     }
 
-    assert page.locator(".promise .chip").first.inner_text() == "watched"
+    assert page.locator(".fact .chip").first.inner_text() == "watched"
     now, forecast = rows["satisfied"]
     assert now.endswith("judged")
     assert "%" in forecast
     assert all(cell.startswith("$") for cell in rows["cost a request"])
-    with_reading = rows["with second_answer: auto"][1]
-    assert "% replaced" in with_reading
-    assert "% of the cost saved" in with_reading
-    assert with_reading.endswith("a time not known yet more on average")  # one was never called
-    assert rows["answered"][0] == "95.0 %"
-    assert "requests" in rows["traffic"][0]
+    assert rows["answered"] == ["95.0 %", "as now"]
+    assert page.get_by_role("heading", name="Cost as before").is_visible()
+    if opened.page.viewport_size == {"width": 1440, "height": 900}:
+        assert page.evaluate("document.documentElement.scrollHeight - innerHeight") <= 0
+    assert_usable(opened, page)
+    opened.go("requests")
     assert page.locator("#requests tbody tr").count() == 25
     assert page.locator("#requests .chip", has_text="as before").count() == 25
-    assert not page.get_by_role("heading", name="The queue").is_visible()
-    labels = page.locator("#labels").inner_text()
-    assert "calls that no user saw" in labels
-    assert "saved by routing" not in labels  # nothing was routed
-    assert_usable(opened, page)
 
 
 @pytest.mark.parametrize("scene", ["empty_url"], indirect=True)
-def test_without_requests_nothing_empty_is_shown(opened: Opened) -> None:
-    opened.page.get_by_label("Key of an administrator of the proxy").fill(KEY)
-    opened.page.get_by_role("button", name="Sign in").click()
-    page = opened.page
-    page.get_by_text(f"No requests yet: {ZOO} (promised 80 %)").wait_for()
-    page.get_by_text("Change the mode").wait_for()
+def test_without_requests_there_is_the_line_that_makes_the_first(
+    scene: ServedPage, opened: Opened
+) -> None:
+    page = opened.sign_in()
+    line = page.locator("pre").inner_text()
 
-    assert [each.inner_text() for each in page.locator("h2:visible").all()] == ["Promises", "Mode"]
-    assert page.locator("table").count() == 0
+    assert line.startswith(f"curl {scene.url.removesuffix('/messplus/ui/')}/v1/chat/completions ")
+    assert json.loads(line.partition(" -d '")[2].removesuffix("'"))["model"] == ZOO
+    assert page.locator("table, .plot:visible").count() == 0
+    assert_usable(opened, page)
+    opened.go("details").get_by_text("Change the mode").wait_for()
+    assert page.locator("h2:visible").all_inner_texts() == [f"Details of {ZOO}", "Mode"]
     assert_usable(opened, page)
 
 
 @pytest.mark.parametrize("scene", ["outage_url"], indirect=True)
-def test_times_have_seconds_and_axes_have_names_and_round_ticks(opened: Opened) -> None:
-    page = opened.sign_in()
-    time = page.locator("#requests tbody th").first.inner_text()
-    ticks = page.locator(".chart", has_text="The queue").locator("text").all_text_contents()
+def test_the_requests_that_failed_say_why(opened: Opened) -> None:
+    opened.sign_in()
+    page = opened.go("requests")
+    page.get_by_label("Outcome").select_option("failed")
+    page.get_by_text("25 shown").wait_for()
 
-    assert time.count(":") == 2
-    assert "number of the request" in ticks
-    assert "satisfied requests owed" in ticks
-    assert "100" in ticks
+    assert page.locator("#requests .chip.bad", has_text="failed: upstream").count() == 25
+    assert page.locator("#requests tbody th").first.inner_text().count(":") == 2  # with seconds

@@ -1,10 +1,11 @@
 """What is installed beside the wheel may be used by a service as it is."""
 
 import re
+import tomllib
 
 import pytest
 
-from release.licences import USED_AS_IT_IS, installed, is_free, licence_of
+from release.licences import USED_AS_IT_IS, installed, is_free, licence_of, vendored
 from tests.support.markdown import ROOT, Document
 
 
@@ -46,6 +47,14 @@ def test_what_is_installed_here_is_listed_with_its_version() -> None:
     assert {"litellm", "numpy", "sqlalchemy"} <= found.keys()
     assert "litellm-messplus" not in found
     assert all(version for version, _ in found.values())
+
+
+def test_what_the_wheel_holds_of_others_is_listed_and_its_licence_goes_along() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert vendored() == {"uPlot": ("1.6.32", "MIT")}
+    assert project["license"] == "Apache-2.0 AND MIT"
+    assert all((ROOT / path).is_file() for path in project["license-files"])
 
 
 def test_the_page_names_what_is_used_under_another_licence() -> None:

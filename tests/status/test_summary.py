@@ -15,7 +15,7 @@ from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.status.build import build_status
 from litellm_messplus.status.figures import LiveLevel
 from litellm_messplus.status.reading import Recent
-from litellm_messplus.status.render import render, summary
+from litellm_messplus.status.render import render, said, summary
 from tests.status.test_alerts import STOPPED
 from tests.support.statuses import EMPTY, KEY, rows, status, totals
 
@@ -86,6 +86,17 @@ def test_who_failed_stands_next_to_what_was_satisfied() -> None:
     assert "; 97.0 % answered, failed 9 (upstream 8, client gone 1); " in line(found)
 
 
+def test_the_sentences_of_a_promise_are_those_of_its_line() -> None:
+    found = status(judged=240, requests=300, failed=9, failed_upstream=8, failed_client_gone=1)
+    sentences = said(found["levels"][0], found)
+
+    for name in ("satisfied", "money", "advice"):
+        assert sentences[name] in line(found)
+    hourly, _, failed = sentences["traffic"].partition("; ")
+    assert hourly.endswith(" requests an hour now")
+    assert failed in line(found)
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -94,10 +105,10 @@ def test_who_failed_stands_next_to_what_was_satisfied() -> None:
             {"is_out_of_reach": True, "rate": 0.6},
             "to do: lower alpha, or add a model that satisfies more",
         ),
-        ({"rate": 0.6}, "to do: see the alerts below"),
-        ({"last": totals(rate=0.6), "rate": 0.8}, "to do: see the alerts below"),
-        ({"grading": STOPPED, "rate": 0.8}, "to do: see the alerts below"),
-        ({"counters": {"journal_failures": 1}, "rate": 0.8}, "to do: see the alerts below"),
+        ({"rate": 0.6}, "to do: see the alerts"),
+        ({"last": totals(rate=0.6), "rate": 0.8}, "to do: see the alerts"),
+        ({"grading": STOPPED, "rate": 0.8}, "to do: see the alerts"),
+        ({"counters": {"journal_failures": 1}, "rate": 0.8}, "to do: see the alerts"),
         (
             {"last": totals(rate=0.8), "rate": 0.6},
             "nothing to do: the last 1000 requests are on track",
@@ -148,5 +159,5 @@ def test_a_zoo_that_fails_is_not_on_track_whatever_was_measured() -> None:
 
     assert [each["kind"] for each in found["alerts"]] == [AlertKind.FAILING]
     assert ": failing; " in line(found)
-    assert line(found).endswith("; to do: see the alerts below")
+    assert line(found).endswith("; to do: see the alerts")
     assert {found["levels"][0]["overall"]["satisfaction"]["verdict"]} == {Standing.FAILING}

@@ -21,7 +21,7 @@ export function replace(parent, ...children) {
 /** A table with a caption. `columns` are {name, number, words}; `rows` hold nodes or text. */
 export function table(caption, columns, rows, { unseenCaption = false } = {}) {
   const kind = (column) => ["number", "words"].filter((name) => column[name]).join(" ");
-  const head = columns.map((column) => el("th", { scope: "col", class: kind(column) }, column.name));
+  const head = columns.map((column) => el(column.name ? "th" : "td", { scope: column.name ? "col" : null, class: kind(column) }, column.name));
   const body = rows.map((row) =>
     el(
       "tr",

@@ -3,8 +3,7 @@
 const LOCALE = "en";
 const UNKNOWN = "unknown";
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
-const exact = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 });
+const exact = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 4 });
 
 export const isKnown = (value) => value !== null && value !== undefined;
 
@@ -18,31 +17,6 @@ export function interval(low, high) {
 
 export function count(value) {
   return isKnown(value) ? whole.format(value) : UNKNOWN;
-}
-
-export function compact(value) {
-  return isKnown(value) ? short.format(value) : UNKNOWN;
-}
-
-/** Traffic, given in requests an hour. */
-export function rate(hourly, isShort = false) {
-  const of = isShort ? "" : " requests";
-  return hourly >= 120 ? `${number(hourly / 60)}${of} a minute` : `${number(hourly)}${of} an hour`;
-}
-
-export function seconds(value) {
-  return value !== 0 && value < 1 ? `${number(1000 * value)} ms` : `${number(value)} s`;
-}
-
-/** A length of time, given in seconds, that is a whole number of its unit. */
-export function span(value) {
-  const [name, size] = [["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1]].find(([, each]) => value % each === 0);
-  return plural(value / size, name);
-}
-
-/** A queue, in requests: sums of shares leave a last digit behind that means nothing. */
-export function owed(value) {
-  return number(isKnown(value) ? Math.round(100 * value) / 100 + 0 : value);
 }
 
 export function number(value) {
@@ -63,17 +37,11 @@ export function cost(value, unit) {
   return unit === "usd" ? `${sign}$${written}` : `${sign}${written}`;
 }
 
-export function plural(value, one, many = `${one}s`) {
-  return `${count(value)} ${value === 1 ? one : many}`;
-}
-
 const TIME = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" };
 const SECONDS = { ...TIME, second: "2-digit" };
 const DAY = { day: "numeric", month: "short", timeZone: "UTC" };
 const formats = {
-  time: new Intl.DateTimeFormat("en-GB", TIME),
   day: new Intl.DateTimeFormat("en-GB", DAY),
-  clock: new Intl.DateTimeFormat("en-GB", SECONDS),
   seconds: new Intl.DateTimeFormat("en-GB", { ...DAY, ...SECONDS }),
   both: new Intl.DateTimeFormat("en-GB", { ...DAY, ...TIME }),
   full: new Intl.DateTimeFormat("en-GB", { ...DAY, year: "numeric", ...SECONDS }),
@@ -104,6 +72,11 @@ export function candidateName(name) {
 export function modelName(name) {
   const end = candidateName(name).split("/").at(-1);
   return end || name;
+}
+
+/** Whether a promise has anything to show. */
+export function isUsed(level) {
+  return level.overall.satisfaction.requests > 0 || isKnown(level.as_before);
 }
 
 export function promiseName(level) {

@@ -1,25 +1,13 @@
-// The page: requests the data, keeps what is chosen in the address, and hands each panel its part.
+// The page: requests the data, keeps what is chosen in the address, and shows one of three screens.
 
-import { SignInNeeded, calibration, overview, series, signOut } from "./api.js";
+import { alarms } from "./alarms.js";
+import { SignInNeeded, overview, signOut } from "./api.js";
 import { el, replace } from "./dom.js";
-import { promiseName } from "./format.js";
-import { alertsPanel } from "./panel_alerts.js";
-import { beforePanel } from "./panel_before.js";
-import { requestAxis, timeAxis } from "./axis.js";
-import { calibrationPanel } from "./panel_calibration.js";
-import { callsPanel } from "./panel_calls.js";
-import { certificatePanel } from "./panel_certificate.js";
-import { conversationsPanel } from "./panel_conversations.js";
-import { costPanel } from "./panel_cost.js";
-import { explanationDialog } from "./panel_explanation.js";
-import { incidentsPanel } from "./panel_incidents.js";
-import { labelsPanel } from "./panel_labels.js";
-import { modePanel } from "./panel_mode.js";
-import { isUsed, promisesPanel } from "./panel_promises.js";
-import { queuePanel } from "./panel_queue.js";
-import { requestsPanel } from "./panel_requests.js";
-import { satisfactionPanel } from "./panel_satisfaction.js";
-import { latencyPanel, trafficPanel } from "./panel_service.js";
+import { explanationDialog } from "./explanation.js";
+import { isKnown, isUsed, percent, promiseName } from "./format.js";
+import { detailsScreen } from "./screen_details.js";
+import { promiseScreen, verdictChip } from "./screen_promise.js";
+import { requestsScreen } from "./screen_requests.js";
 import { showSignIn, useCode } from "./sign_in.js";
 
 const REFRESH_SECONDS = 30;
@@ -28,16 +16,16 @@ const FEW_REQUESTS = 2000;
 
 const content = document.getElementById("content");
 const troubleLine = document.getElementById("trouble");
-const state = { status: null, level: null, range: null, calibration: [], switched: null, shown: 0 };
-const panels = { satisfaction: satisfactionPanel(), cost: costPanel(), traffic: trafficPanel(), latency: latencyPanel(), calls: callsPanel(), queue: queuePanel() };
+const nav = document.getElementById("screens");
+const ranges = document.getElementById("ranges");
+const state = { status: null, level: null, range: null, screen: "promise", shown: 0 };
 const explanation = explanationDialog(trouble);
-const mode = modePanel((found) => {
-  state.switched = found;
-  showBefore();
-});
-const list = requestsPanel({ trouble, explain: (id) => explanation.open(id, state.level.cost_unit) });
-const nothing = el("p", { class: "card empty", hidden: true }, "No requests in this range.");
-const slots = { alerts: el("div", {}), promises: el("div", {}), head: el("div", {}), before: el("div", {}), labels: el("div", {}), incidents: el("div", {}), conversations: el("div", {}), certificate: el("div", {}), calibration: el("div", {}) };
+const screens = {
+  promise: promiseScreen(),
+  requests: requestsScreen({ explain: (id) => explanation.open(id, state.level.cost_unit) }),
+  details: detailsScreen({ trouble }),
+};
+const slots = { alarms: el("div", {}), promises: el("div", {}) };
 
 await start();
 
@@ -52,7 +40,7 @@ async function start() {
   setInterval(refresh, REFRESH_SECONDS * 1000);
   document.addEventListener("visibilitychange", refresh);
   document.getElementById("sign-out").addEventListener("click", leave);
-  document.getElementById("sections").addEventListener("click", goTo);
+  nav.addEventListener("click", chooseScreen);
 }
 
 /** Everything, from the beginning; `reason` is why signing in by a link did not work. */
@@ -70,8 +58,7 @@ async function load(reason = null) {
     return;
   }
   readAddress();
-  arrange();
-  await show();
+  await arrange();
 }
 
 function showDoor(reason) {
@@ -84,115 +71,98 @@ function showDoor(reason) {
 }
 
 function setSignedIn(isIn) {
-  document.getElementById("sections").hidden = !isIn;
-  document.getElementById("sign-out").hidden = !isIn;
+  for (const part of [nav, ranges, document.getElementById("sign-out")]) {
+    part.hidden = !isIn;
+  }
 }
 
-function arrange() {
-  setSignedIn(true);
-  document.getElementById("sections").hidden = state.level === null || !isUsed(state.level);
-  const charts = el("div", { class: "charts" }, ...Object.values(panels).map((panel) => panel.card));
-  const parts = state.level ? (isUsed(state.level) ? [slots.head, slots.before, nothing, charts, mode.card, slots.labels, slots.incidents, slots.conversations, slots.certificate, slots.calibration, list.card] : [mode.card]) : [];
-  replace(content, slots.alerts, slots.promises, ...parts, explanation.dialog);
+/** Put the chosen screen in its place, and show it. */
+async function arrange() {
+  setSignedIn(state.level !== null);
+  document.getElementById("sign-out").hidden = false;
+  for (const link of nav.querySelectorAll("a")) {
+    link.setAttribute("aria-current", link.dataset.screen === state.screen ? "page" : "false");
+  }
+  ranges.hidden = state.level === null || !isUsed(state.level) || state.screen === "requests";
+  replace(ranges, el("legend", { class: "unseen" }, "Range"), ...RANGES.map(([id, words]) => segment(id, words)));
+  const screen = state.level === null ? el("p", { class: "card empty" }, "No zoo is configured.") : screens[state.screen].node;
+  replace(content, slots.alarms, slots.promises, screen, explanation.dialog);
   content.removeAttribute("aria-busy");
+  await show();
 }
 
-/** Hand every panel what is there by now. */
-async function show({ withCalibration = true } = {}) {
-  showStatus();
+async function show() {
+  replace(slots.alarms, alarms(state.status, state.level));
+  showPromises();
   if (state.level === null) {
     return;
   }
   state.shown += 1;
-  const { shown, level, range } = state;
-  showBefore();
-  mode.show(level); // shows itself what goes wrong
-  if (!isUsed(level)) {
-    return;
-  }
+  const { shown } = state;
   try {
-    const [found] = await Promise.all([series(level, RANGES.find(([id]) => id === range)[2])]);
-    if (shown !== state.shown) {
-      return; // something else was chosen meanwhile
+    await screens[state.screen].show(state.level, RANGES.find(([id]) => id === state.range)[2]);
+    if (shown === state.shown) {
+      troubleLine.hidden = true;
+      content.dataset.shown = state.screen;
     }
-    showSeries(found);
-    await list.show(level, Object.keys(found.points.reduce((all, point) => ({ ...all, ...point.served }), {})).sort());
-    if (withCalibration) {
-      state.calibration = (await calibration()).calibration;
-    }
-    replace(slots.calibration, calibrationPanel(state.calibration, level));
-    troubleLine.hidden = true;
   } catch (error) {
     trouble(error);
   }
 }
 
-function showStatus() {
-  replace(slots.alerts, alertsPanel(state.status.alerts, state.status.unrouted));
+/** Every promise as it stands, where there are several: a card is a radio button. */
+function showPromises() {
+  const { levels } = state.status;
   const hadFocus = document.activeElement?.name === "promise";
-  replace(slots.promises, promisesPanel(state.status.levels, state.level, chooseLevel));
+  const cards = levels.map((level, place) => promiseCard(level, place));
+  replace(slots.promises, levels.length > 1 ? el("fieldset", { class: "promises" }, el("legend", { class: "unseen" }, "Promise"), ...cards) : null);
   if (hadFocus) {
     slots.promises.querySelector("input:checked")?.focus();
   }
-  if (state.level !== null && slots.head.dataset.of !== `${promiseName(state.level)} ${state.range}`) {
-    slots.head.dataset.of = `${promiseName(state.level)} ${state.range}`;
-    replace(slots.head, head());
-    replace(slots.certificate, certificatePanel(state.level, trouble));
-  }
 }
 
-/** What is served as before, next to the forecast of its zoo as far as it was read. */
-function showBefore() {
-  const { level, switched } = state;
-  replace(slots.before, beforePanel(level, switched?.zoo === level.zoo ? switched : undefined));
-}
-
-/** The promise that the panels below are about, and the range. */
-function head() {
-  const options = RANGES.map(([id, words]) =>
-    el(
-      "span",
-      { class: "segment" },
-      el("input", { type: "radio", name: "range", id: `range-${id}`, checked: id === state.range, on: { change: () => chooseRange(id) } }),
-      el("label", { for: `range-${id}` }, words),
-    ),
-  );
+function promiseCard(level, place) {
+  const { satisfaction } = level.overall;
+  const isRouted = satisfaction.requests > 0;
+  const rate = isRouted ? satisfaction.rate : level.as_before?.rate;
   return el(
     "div",
-    { class: "section-head" },
-    el("h2", {}, promiseName(state.level)),
-    el("fieldset", { class: "segments" }, el("legend", { class: "unseen" }, "Range of the charts"), ...options),
+    { class: "promise" },
+    el("input", { type: "radio", name: "promise", id: `promise-${place}`, checked: level === state.level, on: { change: () => chooseLevel(level) } }),
+    el("label", { for: `promise-${place}` }, el("span", { class: "promise-name" }, promiseName(level)), isKnown(rate) ? el("b", {}, percent(rate)) : null, isRouted ? verdictChip(satisfaction) : el("span", { class: "chip info" }, isUsed(level) ? "watched" : "no requests yet")),
   );
 }
 
-function showSeries(found) {
-  const { points, service, step_seconds: step } = found;
-  const axis = step === null ? requestAxis(points) : timeAxis(points, step);
-  const given = { points, axis, service, clock: timeAxis(service.points, service.step_seconds) };
-  for (const panel of Object.values(panels)) {
-    panel.show(given, state.level);
-  }
-  nothing.hidden = Object.values(panels).some((panel) => !panel.card.hidden);
-  const spent = state.status.label_costs.find((each) => each.zoo === state.level.zoo);
-  const isRouted = state.status.levels.some((each) => each.zoo === state.level.zoo && each.overall.answers.requests);
-  const judges = state.status.judges.filter((judge) => judge.zoo === state.level.zoo);
-  replace(slots.labels, labelsPanel(state.level, judges, found.label_costs, spent, isRouted));
-  const { zoo, service_level: name } = state.level;
-  replace(slots.incidents, incidentsPanel(state.status.incidents.filter((key) => key.zoo === zoo)));
-  replace(slots.conversations, conversationsPanel(state.level, state.status.conversations.find((each) => each.zoo === zoo && each.service_level === name)));
+function segment(id, words) {
+  return el(
+    "span",
+    { class: "segment" },
+    el("input", { type: "radio", name: "range", id: `range-${id}`, checked: id === state.range, on: { change: () => chooseRange(id) } }),
+    el("label", { for: `range-${id}` }, words),
+  );
 }
 
 function chooseLevel(level) {
   state.level = level;
   writeAddress();
-  show({ withCalibration: false });
+  arrange();
 }
 
 function chooseRange(range) {
   state.range = range;
-  slots.head.dataset.of = `${promiseName(state.level)} ${range}`;
   writeAddress();
-  show({ withCalibration: false });
+  show();
+}
+
+function chooseScreen(event) {
+  const { screen } = event.target.dataset;
+  if (screen !== undefined) {
+    event.preventDefault();
+    state.screen = screen;
+    writeAddress();
+    arrange();
+    window.scrollTo(0, 0);
+  }
 }
 
 async function refresh() {
@@ -208,10 +178,7 @@ async function refresh() {
   const { zoo, service_level: name } = state.level ?? {};
   const wasUsed = state.level !== null && isUsed(state.level);
   state.level = state.status.levels.find((level) => level.zoo === zoo && level.service_level === name) ?? state.status.levels[0] ?? null;
-  if (state.level !== null && isUsed(state.level) !== wasUsed) {
-    arrange();
-  }
-  await show({ withCalibration: false });
+  await (state.level !== null && isUsed(state.level) === wasUsed ? show() : arrange());
 }
 
 async function leave() {
@@ -225,17 +192,6 @@ async function leave() {
   showDoor("You are signed out.");
 }
 
-/** To a section without a change of the address, which holds what is chosen. */
-function goTo(event) {
-  const { section } = event.target.dataset;
-  if (section !== undefined) {
-    event.preventDefault();
-    document.getElementById(section)?.scrollIntoView();
-    document.getElementById(section)?.querySelector("h2")?.setAttribute("tabindex", "-1");
-    document.getElementById(section)?.querySelector("h2")?.focus({ preventScroll: true });
-  }
-}
-
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const { levels } = state.status;
@@ -245,6 +201,7 @@ function readAddress() {
   const range = given.get("range");
   const isNew = (state.level?.overall.satisfaction.requests ?? 0) <= FEW_REQUESTS;
   state.range = RANGES.some(([id]) => id === range) ? range : isNew ? "newest" : "30";
+  state.screen = given.get("screen") in screens ? given.get("screen") : "promise";
 }
 
 function mostUsed(levels) {
@@ -254,7 +211,7 @@ function mostUsed(levels) {
 
 function writeAddress() {
   const { zoo, service_level: level } = state.level;
-  history.replaceState(null, "", `#${new URLSearchParams({ zoo, level, range: state.range })}`);
+  history.replaceState(null, "", `#${new URLSearchParams({ screen: state.screen, zoo, level, range: state.range })}`);
 }
 
 function trouble(error) {

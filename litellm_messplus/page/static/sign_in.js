@@ -16,14 +16,7 @@ export async function useCode() {
 /** Show how to sign in; `done` is called when it worked. */
 export function showSignIn(content, message, done) {
   const trouble = el("p", { class: "field-trouble", role: "alert", id: "key-trouble" });
-  const key = el("input", {
-    id: "key",
-    type: "password",
-    autocomplete: "off",
-    spellcheck: "false",
-    required: true,
-    "aria-describedby": "key-trouble",
-  });
+  const key = el("input", { id: "key", type: "password", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "key-trouble" });
   const form = el(
     "form",
     { on: { submit: (event) => submit(event, key, trouble, done) } },

@@ -1,8 +1,9 @@
 // One request explained, in a dialog: the sentences first, then what they rest on.
 
 import { request } from "./api.js";
-import { el, replace, table } from "./dom.js";
-import { candidateName, cost, isKnown, modelName, moment, number, owed, percent, promiseName } from "./format.js";
+import { shownTable } from "./csv.js";
+import { el, replace } from "./dom.js";
+import { candidateName, cost, isKnown, modelName, moment, percent, promiseName } from "./format.js";
 
 /** A dialog that is opened with an id; `trouble` gets the error where it could not be. */
 export function explanationDialog(trouble) {
@@ -40,12 +41,10 @@ function content(found, unit) {
     summary(found, unit),
     el("p", { class: "reason" }, el("b", {}, "Reason: "), found.reason),
     able(found.request),
-    found.candidates.length ? candidates(found, unit) : null,
     words("Prompt", found.request.prompt),
-    found.calls.length ? calls(found, unit) : null,
     ...found.calls.map((call) => words(`Answer of ${candidateName(call.candidate)}`, call.answer)),
-    found.labels.length ? labels(found) : null,
-    found.prices.length ? prices(found) : null,
+    ...found.calls.map((call) => words(`Error of ${candidateName(call.candidate)}`, call.error)),
+    ...found.tables.map(shownTable),
     el(
       "section",
       {},
@@ -58,12 +57,10 @@ function content(found, unit) {
 function summary({ request: decided, outcome }, unit) {
   const facts = [
     ["decided", moment(decided.created_at, "full")],
-    ["promise", `${promiseName(decided)}, alpha ${number(decided.alpha)}`],
+    ["promise", `${promiseName(decided)}, ${percent(decided.alpha, 0)} promised`],
     ["served by", modelName(outcome.served ?? "")],
     ["verdict", isKnown(outcome.satisfaction) ? `${percent(outcome.satisfaction, 0)}, by ${outcome.satisfaction_kind}` : "none"],
     ["cost", cost(outcome.cost, unit)],
-    ["price", number(decided.price)],
-    ["queue", owed(decided.queue)],
     ["exploration", decided.is_exploration ? "yes" : "no"],
     ["asked by", [decided.key_alias, decided.team_id, decided.user_id, decided.end_user, ...(decided.tags ?? [])].filter(isKnown).join(", ") || "not logged"],
   ];
@@ -95,62 +92,5 @@ function words(title, text) {
     { class: "words" },
     el("h3", {}, title),
     el("pre", { tabindex: "0", role: "group", "aria-label": title }, text),
-  );
-}
-
-function candidates(found, unit) {
-  return table(
-    "What was expected of each model",
-    [{ name: "model" }, { name: "satisfied", number: true }, { name: "cost", number: true }, { name: "score", number: true }, { name: "in the choice" }],
-    found.candidates.map((each) => [
-      modelName(each.candidate),
-      percent(each.satisfaction),
-      cost(each.cost, unit),
-      number(each.score),
-      el(
-        "span",
-        { class: "chips" },
-        each.is_chosen ? el("span", { class: "chip good" }, "chosen") : null,
-        each.is_best ? el("span", { class: "chip" }, "lowest score") : null,
-      ),
-    ]),
-  );
-}
-
-function calls(found, unit) {
-  return table(
-    "Calls",
-    [{ name: "model" }, { name: "role" }, { name: "tokens", number: true }, { name: "cost", number: true }, { name: "seconds", number: true }, { name: "end", words: true }],
-    found.calls.map((call) => [
-      modelName(call.candidate ?? call.model ?? ""),
-      call.role,
-      `${number(call.prompt_tokens)} + ${number(call.completion_tokens)}`,
-      `${cost(call.cost, unit)}, ${call.cost_source}`,
-      number(call.seconds),
-      call.error ?? call.status,
-    ]),
-  );
-}
-
-function labels(found) {
-  return table(
-    "Labels",
-    [{ name: "source" }, { name: "value", number: true }, { name: "weight", number: true }, { name: "counts" }, { name: "comment", words: true }],
-    found.labels.map((label) => [
-      label.source,
-      number(label.value),
-      number(label.weight),
-      label.counts === null ? "unknown" : label.counts ? "yes" : "no",
-      label.comment ?? "",
-    ]),
-  );
-}
-
-function prices(found) {
-  const { price } = found.request;
-  return table(
-    isKnown(price) ? `The lowest score at other prices; now ${number(price)}` : "The lowest score at each price",
-    [{ name: "model" }, { name: "from", number: true }, { name: "to", number: true }],
-    found.prices.map((range) => [modelName(range.candidate), number(range.from), isKnown(range.to) ? number(range.to) : "upwards"]),
   );
 }

@@ -4,10 +4,10 @@
 import { certificate } from "./api.js";
 import { el, replace, table } from "./dom.js";
 import { count, interval, percent } from "./format.js";
-import { verdictChip } from "./panel_promises.js";
+import { verdictChip } from "./screen_promise.js";
 
 /** Nothing where the promise has no requests. */
-export function certificatePanel(level, trouble) {
+export function certificateCard(level, trouble) {
   if (level.overall.satisfaction.requests === 0) {
     return null;
   }

@@ -1,33 +1,46 @@
 // The newest requests, filtered; each leads to its explanation.
 
 import { requests } from "./api.js";
+import { csvButton } from "./csv.js";
 import { el, replace, table } from "./dom.js";
 import { candidateName, cost, isKnown, modelName, moment, percent, keyName } from "./format.js";
 
-const VERDICTS = [["", "any verdict"], ["satisfied", "satisfied"], ["unsatisfied", "not satisfied"], ["none", "no verdict"], ["failed", "failed"]];
+const SHOWN = 25;
+const COLUMNS = ["created_at", "request_id", "served", "chosen", "arm", "status", "failure", "satisfaction", "cost", "reason", "is_exploration", "key_alias", "key_hash"];
+const VERDICTS = [["", "any outcome"], ["satisfied", "satisfied"], ["unsatisfied", "not satisfied"], ["none", "no verdict"], ["failed", "failed"]];
 const EXPLORATIONS = [["", "any"], ["true", "explorations"], ["false", "no explorations"]];
 
-/** `trouble` gets errors, `explain` the request to explain. */
-export function requestsPanel({ trouble, explain }) {
+/** `explain` gets the request to explain. */
+export function requestsScreen({ explain }) {
   const state = { level: null, rows: [], before: null, latest: 0 };
   const filters = {
-    model: el("input", { id: "filter-model", type: "text", list: "models", placeholder: "any model", autocomplete: "off" }),
     verdict: choice("filter-verdict", VERDICTS),
+    model: el("input", { id: "filter-model", type: "text", list: "models", placeholder: "any model", autocomplete: "off" }),
     exploration: choice("filter-exploration", EXPLORATIONS),
     key: el("input", { id: "filter-key", type: "text", placeholder: "any key", autocomplete: "off", spellcheck: "false" }),
   };
+  const trouble = el("p", { class: "field-trouble", role: "alert" });
   const parts = {
     models: el("datalist", { id: "models" }),
     list: el("div", {}),
     note: el("p", { class: "note", role: "status" }),
     more: el("button", { type: "button", class: "secondary", hidden: true }, "Look further back"),
   };
-  const load = (isMore) => show(state, filters, parts, { isMore, trouble, explain });
+  const load = async (isMore) => {
+    trouble.textContent = "";
+    try {
+      await read(state, filters, isMore);
+    } catch (error) {
+      trouble.textContent = `Not read: ${error.message}.`;
+      return;
+    }
+    fill(state, filters, parts, { explain, load });
+  };
   const form = el(
     "form",
     { class: "filters", on: { submit: (event) => { event.preventDefault(); load(false); } } },
+    field("Outcome", filters.verdict),
     field("Model", filters.model),
-    field("Verdict", filters.verdict),
     field("Exploration", filters.exploration),
     field("Key, by alias or hash", filters.key),
     el("button", { type: "submit", class: "secondary" }, "Show"),
@@ -36,24 +49,24 @@ export function requestsPanel({ trouble, explain }) {
     each.addEventListener("change", () => load(false));
   }
   parts.more.addEventListener("click", () => load(true));
-  const card = el(
+  const csv = csvButton("Requests", () => [COLUMNS, ...state.rows.map((row) => COLUMNS.map((name) => row[name]))]);
+  const node = el(
     "section",
-    { id: "requests", class: "card", "aria-labelledby": "requests-title" },
-    el("h2", { id: "requests-title" }, "Newest requests"),
+    { id: "requests", class: "screen card", "aria-labelledby": "requests-title" },
+    el("div", { class: "section-head" }, el("h2", { id: "requests-title" }, "Newest requests"), csv),
     form,
+    trouble,
     parts.models,
     parts.note,
     parts.list,
     parts.more,
   );
-  parts.card = card;
   return {
-    card,
-    show: (level, models) => {
+    node,
+    show: (level) => {
       const isOther = state.level?.zoo !== level.zoo || state.level?.service_level !== level.service_level;
       state.level = level;
-      replace(parts.models, models.filter(Boolean).map((value) => el("option", { value })));
-      return isOther ? load(false) : null;
+      return isOther || state.before === null || state.rows.length <= SHOWN ? load(false) : null;
     },
   };
 }
@@ -66,45 +79,40 @@ function field(name, input) {
   return el("p", { class: "field" }, el("label", { for: input.id }, name), input);
 }
 
-async function show(state, filters, parts, { isMore, trouble, explain }) {
+async function read(state, filters, isMore) {
   state.latest += 1;
   const { latest, level } = state;
-  let found;
-  try {
-    found = await requests({
-      zoo: level.zoo,
-      service_level: level.service_level,
-      model: filters.model.value.trim(),
-      verdict: filters.verdict.value,
-      exploration: filters.exploration.value,
-      key: filters.key.value.trim(),
-      before: isMore ? state.before : null,
-    });
-  } catch (error) {
-    trouble(error);
-    return;
+  const found = await requests({
+    zoo: level.zoo,
+    service_level: level.service_level,
+    model: filters.model.value.trim(),
+    verdict: filters.verdict.value,
+    exploration: filters.exploration.value,
+    key: filters.key.value.trim(),
+    before: isMore ? state.before : null,
+  });
+  if (latest === state.latest) { // nothing else was requested meanwhile
+    state.rows = isMore ? [...state.rows, ...found.requests] : found.requests;
+    state.before = found.before;
   }
-  if (latest !== state.latest) {
-    return; // something else was requested meanwhile
-  }
-  state.rows = isMore ? [...state.rows, ...found.requests] : found.requests;
-  state.before = found.before;
-  const isAny = Object.values(filters).every((input) => input.value === "");
-  parts.card.hidden = isAny && state.rows.length === 0 && found.before === null; // there is nothing to look for
-  parts.more.hidden = found.before === null;
-  parts.note.textContent = state.rows.length ? `${state.rows.length} shown, the newest first. A time leads to the explanation of its request.` : "No such requests so far back.";
-  replace(parts.list, state.rows.length ? listing(state, explain, (key) => byKey(filters, parts, state, key, { trouble, explain })) : []);
 }
 
-function byKey(filters, parts, state, key, handlers) {
-  filters.key.value = key;
-  show(state, filters, parts, { isMore: false, ...handlers });
+function fill(state, filters, parts, { explain, load }) {
+  const known = new Set([...parts.models.children].map((option) => option.value).concat(state.rows.flatMap(({ served, chosen }) => [served, chosen])));
+  replace(parts.models, [...known].filter(Boolean).sort().map((value) => el("option", { value })));
+  parts.more.hidden = state.before === null;
+  parts.note.textContent = state.rows.length ? `${state.rows.length} shown, the newest first. A time leads to the explanation of its request.` : "No such requests so far back.";
+  const filterKey = (key) => {
+    filters.key.value = key;
+    load(false);
+  };
+  replace(parts.list, state.rows.length ? listing(state, explain, filterKey) : []);
 }
 
 function listing(state, explain, filterKey) {
   return table(
     "Newest requests",
-    [{ name: "time" }, { name: "model" }, { name: "verdict" }, { name: "cost", number: true }, { name: "reason", words: true }, { name: "key" }],
+    [{ name: "time" }, { name: "model" }, { name: "outcome" }, { name: "cost", number: true }, { name: "reason", words: true }, { name: "key" }],
     state.rows.map((row) => [
       el(
         "button",
@@ -142,10 +150,10 @@ function model(row) {
 
 function verdict(row) {
   if (row.status === "failure") {
-    return el("span", { class: "chip bad" }, "failed");
+    return el("span", { class: "chip bad" }, row.failure ? `failed: ${row.failure.replaceAll("_", " ")}` : "failed");
   }
   if (!isKnown(row.satisfaction)) {
-    return el("span", { class: "chip" }, "none");
+    return el("span", { class: "chip" }, row.status === null ? "open" : "no verdict");
   }
   if (row.satisfaction === 1 || row.satisfaction === 0) {
     return el("span", { class: `chip ${row.satisfaction ? "good" : "bad"}` }, row.satisfaction ? "satisfied" : "not satisfied");

@@ -1,5 +1,4 @@
-// How far the chosen promise's zoo is switched on, who set that and why, what routing would give,
-// and a form that changes it. What is changed names the revision that was read.
+// How far the chosen promise's zoo is switched on, who set that and why, and a form that changes it. What is changed names the revision that was read.
 
 import { changeZoo, zoo as readZoo } from "./api.js";
 import { el, replace } from "./dom.js";
@@ -9,8 +8,8 @@ const MODES = [["watch", "watch: serve as before, decide aside"], ["canary", "ca
 const CHIPS = { watch: "info", canary: "open", on: "good" };
 const LONGEST_REASON = 1000;
 
-/** The panel; `onRead` gets the zoo each time that it was read. `show` reads the zoo of a level, but never under the hands of a person who fills the form in. */
-export function modePanel(onRead) {
+/** The card; `show` reads the zoo of a level, but never under the hands of a person who fills the form in. */
+export function modeCard() {
   const state = { zoo: null, latest: 0 };
   const title = el("h2", { id: "mode-title", tabindex: "-1" }, "Mode");
   const note = el("p", { class: "note", role: "status" });
@@ -22,11 +21,7 @@ export function modePanel(onRead) {
     const { latest, zoo } = state;
     let parts;
     try {
-      const found = await readZoo(zoo);
-      parts = shown(found, { changed, read });
-      if (latest === state.latest) {
-        onRead(found);
-      }
+      parts = shown(await readZoo(zoo), { changed, read });
     } catch (error) {
       parts = [el("p", { class: "note" }, `The mode of ${zoo} cannot be shown: ${error.message}.`)];
     }
@@ -39,7 +34,6 @@ export function modePanel(onRead) {
     state.latest += 1; // what is read meanwhile is older
     if (found.zoo === state.zoo) {
       replace(body, ...shown(found, { changed, read }));
-      onRead(found);
       note.textContent = `Changed to ${found.mode}. All workers know it within two seconds.`;
       title.focus(); // the button that had the focus is gone
     }
