@@ -2,27 +2,28 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.contract import Hands, Road
-from litellm_messplus.brain.messages import Caller, Ended, ZooNow
+from litellm_messplus.brain.messages import Ended, ZooNow
 from litellm_messplus.brain.road import RequestRoad
 from litellm_messplus.brain.wire import (
     FORMAT,
+    BrainAwayError,
     Hello,
     Peer,
     UnlikeError,
     encoded,
+    methods,
     read_hello,
 )
-from litellm_messplus.costs.price import Price
-from litellm_messplus.labels.judge.asking import Reply
-from litellm_messplus.labels.judge.prompts import Message
 from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.loading import version
 
@@ -31,42 +32,19 @@ LOOK_SECONDS = 0.5
 
 
 class RemoteHands:
-    """The hands of a worker at the other end of a connection."""
+    """The hands of a worker at the other end of a connection, described in `contract.Hands`: a
+    question raises BrainAwayError where the worker is gone."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
 
-    async def authenticate(self, headers: list[tuple[bytes, bytes]]) -> Caller:
-        found: Caller = await self.peer.ask("authenticate", headers)
-        return found
+    def __getattr__(self, name: str) -> Any:
+        return partial(self.peer.ask if methods(Hands)[name].is_answered else self.tell, name)
 
-    async def judge(
-        self,
-        model: str,
-        candidate: str | None,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        timeout_seconds: float,
-    ) -> Reply:
-        given = model, candidate, messages, schema, timeout_seconds
-        found: Reply = await self.peer.ask("judge", *given)
-        return found
-
-    async def judge_price(self, model: str, candidate: str | None) -> Price | None:
-        found: Price | None = await self.peer.ask("judge_price", model, candidate)
-        return found
-
-    async def decoded(self, given: str) -> str:
-        found: str = await self.peer.ask("decoded", given)
-        return found
-
-    def know(self, zoos: dict[str, ZooNow], position: int) -> None:
-        if not self.peer.is_gone:
-            self.peer.tell("know", zoos, position)
-
-    def written(self, ended: int) -> None:
-        if not self.peer.is_gone:
-            self.peer.tell("written", ended)
+    def tell(self, name: str, *arguments: Any) -> None:
+        """Send what is not answered; do nothing if the worker is gone."""
+        with suppress(BrainAwayError):
+            self.peer.tell(name, *arguments)
 
 
 @dataclass(eq=False, repr=False)
@@ -141,7 +119,7 @@ class Listener:
         peer = Peer(reader, writer, Road, road, Hands, self._brain.counters)
         hands = RemoteHands(peer)
         started = datetime.fromtimestamp(hello.started, UTC)
-        self._brain.workers.join(hello.worker, hands, started)
+        self._brain.workers.join(hello.worker, cast("Hands", hands), started)
         self._connected[hands] = road
         hands.know(dict(self._brain.zoos), self._brain.learner.position)
         try:

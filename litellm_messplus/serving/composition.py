@@ -3,11 +3,13 @@ that loses nothing."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import cast
 
 from fastapi import APIRouter
 from sqlalchemy import make_url
 
 from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.contract import Road
 from litellm_messplus.brain.keeper import Keeper
 from litellm_messplus.brain.process import BrainSettings
 from litellm_messplus.records import new_id
@@ -45,7 +47,8 @@ class BrainInside:
     """The way to a brain in this process."""
 
     def __init__(self, brain: Brain, hands: WorkerHands) -> None:
-        self.brain, self.road, self.worker = brain, brain.road, INSIDE
+        self.brain, self.worker = brain, INSIDE
+        self.road: Road = brain.road
         self.zoos: Mapping[str, Zoo] = Zoos(brain.engines)
         self.holds, self.safe = brain.holds.holds, dict[str, str]()
         self.routes_all = brain.routes_all
@@ -68,7 +71,8 @@ class BrainApart:
     def __init__(self, given: BrainSettings, hands: WorkerHands, keeper: Keeper | None) -> None:
         self.worker, self.counters = new_id(), Counters()
         seconds = ANSWER_SECONDS + given.settings.deadline_seconds
-        self.road = self.link = RemoteRoad(given, self.worker, self.counters, seconds)
+        self.link = RemoteRoad(given, self.worker, self.counters, seconds)
+        self.road = cast("Road", self.link)
         self._hands, self._keeper = hands, keeper
         self.holds, self.routes_all = hands.holds, hands.routes_all
         self.zoos: Mapping[str, Zoo] = hands.zoos

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from litellm_messplus.brain.messages import (
     Admission,
     Asked,
     Asking,
-    Author,
     Ended,
     Order,
     Shown,
@@ -31,10 +31,9 @@ from litellm_messplus.brain.wire import (
     Peer,
     UnlikeError,
     encoded,
+    methods,
     read_hello,
 )
-from litellm_messplus.core.answer import AnswerSurface
-from litellm_messplus.core.engine import Reading
 from litellm_messplus.costs.price import Price
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError
@@ -140,8 +139,10 @@ class RemoteRoad:
                 await self._connect()
             except UnlikeError as error:
                 self._counters.failure("brain_unlike", str(error))
-            except OSError:
-                pass  # none listens
+            except (OSError, BrainAwayError):
+                pass  # none listens, or it went at once
+            except Exception:
+                self._counters.failure("messages_failed", "the brain could not be told")
             self._peer = None
             self._connected.clear()
             await asyncio.sleep(RETRY_SECONDS)
@@ -182,12 +183,13 @@ class RemoteRoad:
             self._tell("counted", self._hello.worker, now)
         return now
 
-    # What the brain asks: of the hands, but for what is known here.
-
     def __getattr__(self, name: str) -> Any:
-        if name in ("authenticate", "judge", "judge_price", "decoded"):
+        """Return what the brain asks of the hands, or a message to the brain."""
+        if name in methods(Hands):
             return getattr(self._hands, name)
-        raise AttributeError(name)
+        if name not in methods(Road):
+            raise AttributeError(name)
+        return partial(self._ask if methods(Road)[name].is_answered else self._tell, name)
 
     def know(self, zoos: dict[str, ZooNow], position: int) -> None:
         if self._hands is not None:
@@ -201,17 +203,13 @@ class RemoteRoad:
         if not self._unwritten:
             self._all_written.set()
 
-    # What is asked of the brain.
-
-    async def begin(self, asked: Asked) -> str | None:
-        found: str | None = await self._ask("begin", asked)
-        return found
+    # What is asked of the brain, where more is to be done than to send it.
 
     async def route(self, asked: Asked, admission: Admission, spent: float) -> Order | str:
         try:
             found: Order | str = await self._ask("route", asked, admission, spent)
         except TimeoutError:
-            self.abandon(asked.request_id)
+            self._tell("abandon", asked.request_id)
             raise
         return found if isinstance(found, str) else self._order(found)
 
@@ -219,28 +217,11 @@ class RemoteRoad:
         try:
             return self._order(await self._ask("decide", request_id, admission, spent))
         except TimeoutError:
-            self.abandon(request_id)
+            self._tell("abandon", request_id)
             raise
 
     async def pass_by(self, request_id: str, serves: str) -> Order:
         return self._order(await self._ask("pass_by", request_id, serves))
-
-    async def shadow(self, request_id: str, admission: Admission, spent: float) -> Order | None:
-        found: Order | None = await self._ask("shadow", request_id, admission, spent)
-        return found
-
-    def give_up(self, request_id: str) -> None:
-        self._tell("give_up", request_id)
-
-    def called(self, request_id: str, deployment: str | None, response_id: str | None) -> None:
-        self._tell("called", request_id, deployment, response_id)
-
-    def abandon(self, request_id: str) -> None:
-        self._tell("abandon", request_id)
-
-    async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
-        found: Reading | None = await self._ask("read", request_id, looks)
-        return found
 
     def ended(self, ended: Ended) -> None:
         call = ended.call
@@ -255,21 +236,11 @@ class RemoteRoad:
         if self._tell("ended", sent):
             self._sent += 1
 
-    def left_out(self, request_id: str) -> None:
-        self._tell("left_out", request_id)
-
-    async def author_of(self, zoo: str, response_id: str | None) -> Author | None:
-        found: Author | None = await self._ask("author_of", zoo, response_id)
-        return found
-
     def shown(
         self, worker: str, zoo: str, prices: dict[str, Price], replicas: dict[str, str]
     ) -> None:
         self._shown[zoo] = worker, zoo, prices, replicas
         self._tell("shown", *self._shown[zoo])
-
-    def counted(self, worker: str, counts: dict[str, float]) -> None:
-        self._tell("counted", worker, counts)
 
     async def answer(self, worker: str, asking: Asking) -> Shown:
         self._tell_counts({})

@@ -170,6 +170,6 @@ async def test_a_slow_brain_holds_no_request_up(
         async def never(*given: object) -> None:
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(brain.road, "begin", never)
+        monkeypatch.setattr(brain.road, "route", never)
         assert (await worker.ask()).ids == ["large"]
         assert worker.counters == {"brain_away": 1}
