@@ -86,7 +86,7 @@ class Distributions:
         """Count the values of a record."""
         match record:
             case RequestRecord():
-                self._remember(record)
+                self._zoos[record.request_id] = record.zoo
                 self._count(DECISION_SECONDS, record.decision_seconds, record.zoo)
             case CallRecord() if zoo := self._zoos.get(record.request_id):
                 self._saw_call(record, zoo)
@@ -95,16 +95,17 @@ class Distributions:
         model = call.candidate or ""
         if call.cost is not None:
             self._count(CALL_COST, call.cost, zoo, model)
-        is_own = call.status == CallStatus.SUCCESS and not call.is_cache_hit
-        if is_own and call.role == CallRole.SERVED and call.seconds is not None:
+        if (
+            call.role == CallRole.SERVED
+            and call.status == CallStatus.SUCCESS
+            and call.seconds is not None
+            and not call.is_cache_hit
+        ):
             self._count(ANSWER_SECONDS, call.seconds, zoo, model)
 
     def counts(self) -> dict[str, float]:
         """Return the counts by names that encode the bucket, so that they add up over workers."""
         return {json.dumps(place): count for place, count in self._counts.items()}
-
-    def _remember(self, record: RequestRecord) -> None:
-        self._zoos[record.request_id] = record.zoo
 
     def _count(self, shape: Distribution, value: float, *labels: str) -> None:
         bucket = bisect_left(shape.bounds, value)

@@ -47,9 +47,9 @@ def alert(
     candidate: str | None = None,
 ) -> Plain:
     """Make one alert: ``service_level`` is None if it is about a zoo, and ``zoo`` too if it is
-    about all; ``candidate`` is set if it is about one."""
+    about all; ``candidate`` is set if it is about one. `runbook` says what to type."""
     about = {"zoo": zoo, "service_level": service_level, "candidate": candidate}
-    return {"kind": kind, "message": message, **about}
+    return {"kind": kind, "message": message, "runbook": f"docs/runbook.md#{kind}", **about}
 
 
 def subject(found: Plain) -> str:
@@ -285,7 +285,7 @@ class AlertLog:
         return lines
 
     def _raise(self, found: Plain) -> str:
-        line = f"alert {found['kind']} ({subject(found)}): {found['message']}"
+        line = f"alert {found['kind']} ({subject(found)}): {found['message']} ({found['runbook']})"
         is_notice = found["kind"] == AlertKind.THIN_EVIDENCE
         logger.log(logging.INFO if is_notice else logging.WARNING, "%s", line)
         return line

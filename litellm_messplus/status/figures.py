@@ -5,10 +5,9 @@ JSON, metrics, the terminal's tables and those of `docs/status.md` (`make docs`)
 in this order. Shares are from 0 to 1, costs in the zoo's unit. None is unknown, never zero.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from litellm_messplus.figures.figure import Figure, Plain, Series, part, schema, series
 from litellm_messplus.figures.interval import Standing, is_thin, standing
@@ -365,22 +364,21 @@ SCHEMA = schema(
 
 # The status as gauges: one number per series, for any exporter of metrics.
 
-WHOLE_TIME = ("requests", "failed", "judged", "satisfaction", "cost", "saved_share")
-"""The gauges of a window that are also of the whole time."""
 OVERALL = tuple(
-    each._replace(gauge=f"overall_{each.gauge}") for each in WINDOW if each.gauge in WHOLE_TIME
+    each._replace(gauge=f"overall_{each.gauge}")
+    for each in WINDOW
+    if each.gauge in ("requests", "failed", "judged", "satisfaction", "cost", "saved_share")
 )
-PLACES: tuple[tuple[Iterable[Figure[Any]], str], ...] = (
-    (LEVEL, "`levels.{}`"),
-    (WINDOW, "`levels.last.{}`"),
-    (OVERALL, "`levels.overall.{}`"),
-    (JUDGE, "`judges.{}`, of the `model` that judges."),
-    (LABEL_COSTS, "`label_costs.{}`"),
-)
-"""Figures, and where the status has them."""
+"""The figures of a window whose gauges are also of the whole time."""
 MEANINGS = {
     f"messplus_{each.gauge}": place.format(each.path)
-    for group, place in PLACES
+    for group, place in (
+        (LEVEL, "`levels.{}`"),
+        (WINDOW, "`levels.last.{}`"),
+        (OVERALL, "`levels.overall.{}`"),
+        (JUDGE, "`judges.{}`, of the `model` that judges."),
+        (LABEL_COSTS, "`label_costs.{}`"),
+    )
     for each in group
     if each.gauge
 } | {"messplus_alert": "1 for each alert, by its `kind`."}

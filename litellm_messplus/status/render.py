@@ -79,7 +79,7 @@ def alert_lines(status: Plain) -> Iterator[Text]:
     """Write one line for each alert."""
     for each in status["alerts"]:
         style = "yellow" if each["kind"] == AlertKind.THIN_EVIDENCE else "bold red"
-        yield Text(f"{subject(each)}: {each['message']}", style=style)
+        yield Text(f"{subject(each)}: {each['message']} ({each['runbook']})", style=style)
 
 
 def said(level: Plain, status: Plain) -> Plain:

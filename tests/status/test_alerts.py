@@ -211,11 +211,11 @@ def below(kind: AlertKind = AlertKind.BELOW, message: str = "60 %") -> Plain:
 def test_an_alert_is_reported_once_though_its_numbers_change() -> None:
     log = AlertLog(patience=1)
 
-    assert log.update([below()]) == ["alert below (llama/default): 60 %"]
+    assert log.update([below()]) == ["alert below (llama/default): 60 % (docs/runbook.md#below)"]
     assert log.update([below(message="61 %")]) == []
     assert log.update([]) == ["alert below (llama/default) is over"]
     assert log.update([]) == []
-    assert log.update([below()]) == ["alert below (llama/default): 60 %"]
+    assert log.update([below()]) == ["alert below (llama/default): 60 % (docs/runbook.md#below)"]
 
 
 def test_a_failure_that_does_not_come_again_is_over_after_ten_minutes() -> None:
@@ -259,4 +259,4 @@ def test_the_lines_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     levels = [record.levelno for record in caplog.records]
     assert levels == [logging.WARNING, logging.INFO, logging.INFO, logging.INFO]
-    assert caplog.messages[0] == "alert below (llama/default): 60 %"
+    assert caplog.messages[0] == "alert below (llama/default): 60 % (docs/runbook.md#below)"
