@@ -192,19 +192,9 @@ class Arrivals:
             if not self._waiting[who]:
                 del self._waiting[who]
 
-    @property
-    def expected(self) -> frozenset[str]:
-        """The ids that a look-up waits for."""
-        return frozenset(self._expected)
-
     def came(self, records: Iterable[Record]) -> None:
         """Wake the look-ups of these records, which are in the log and folded in."""
-        if self._expected:
-            self.arrived(ids_of(records))
-
-    def arrived(self, ids: Iterable[str]) -> None:
-        """Wake the look-ups of these ids, whose records are in the log and folded in."""
-        for name in ids:
+        for name in ids_of(records) if self._expected else ():
             for arrived in self._expected.get(name, ()):
                 arrived.set()
 

@@ -20,7 +20,6 @@ from litellm_messplus.restore import fold, keep
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.store import hours, log
 from litellm_messplus.store.entries import EVERY_KIND, Kinds, RecentRequests, read_entries
-from litellm_messplus.store.history import arrived_ids
 
 FOLLOW_SECONDS = 1.0
 """Seconds between two looks for records of other writers."""
@@ -42,7 +41,7 @@ Also = Callable[[AsyncConnection], Awaitable[None]]
 class Learner:
     """The writer of the log. The state of each engine is the fold of the log up to ``position``.
 
-    ``arrivals`` is notified of ids read from the log; ``snapshot_position`` is that of the newest
+    ``arrivals`` is notified of ids that are in the log; ``snapshot_position`` is that of the newest
     snapshot.
     """
 
@@ -116,13 +115,10 @@ class Learner:
 
     async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
         """Read the log up to a position, and fold it in."""
-        before = self.position
         self._turn_ends = time.perf_counter() + TURN_SECONDS
         async for entry in read_entries(self.database, self.position, upto, kinds):
             self._recent.saw(entry)
             await self._apply(entry)
-        if expected := self.arrivals.expected:  # records of other workers do not notify
-            self.arrivals.arrived(await arrived_ids(self.database, expected, before, upto))
         self.position = max(self.position, upto)
 
     async def _fold_known(self, entries: Sequence[Entry], upto: int) -> None:

@@ -1,6 +1,5 @@
 """Looking up requests, calls and labels by any id that a client may hold, one or many at once."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +11,6 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    union,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -86,23 +84,6 @@ async def _newest(
     async with engine.connect() as connection:
         found = (await connection.execute(query)).first()
     return None if found is None else Found(*found)
-
-
-async def arrived_ids(
-    engine: AsyncEngine, expected: Collection[str], after: int, upto: int
-) -> set[str]:
-    """Find which of the expected ids the log holds at positions in (after, upto]."""
-    in_requests = (requests.c.position > after, requests.c.position <= upto)
-    in_calls = (calls.c.position > after, calls.c.position <= upto)
-    query = union(
-        select(requests.c.request_id).where(*in_requests, requests.c.request_id.in_(expected)),
-        select(requests.c.litellm_call_id).where(
-            *in_requests, requests.c.litellm_call_id.in_(expected)
-        ),
-        select(calls.c.response_id).where(*in_calls, calls.c.response_id.in_(expected)),
-    )
-    async with engine.connect() as connection:
-        return set((await connection.execute(query)).scalars())
 
 
 async def has_ended(engine: AsyncEngine, request_id: str, call_id: str) -> bool:
