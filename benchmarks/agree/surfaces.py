@@ -290,8 +290,15 @@ EACH = """
         SUM(is_cache_hit) AS cached,
         COUNT(judged) AS judged, SUM(satisfied * weight) / SUM(weight) AS satisfied,
         SUM(COALESCE(cost, exploration_cost)) AS cost, SUM(is_exploration) AS explored,
-        SUM(exploration_cost) AS "explored cost", AVG(cost) AS "cost per request"
+        SUM(exploration_cost) AS "explored cost", AVG(cost) AS "cost per request",
+        AVG(seconds) AS "call seconds"
     FROM {asked} GROUP BY 1, 2
+"""
+SAID = f"""
+    SELECT zoo, {STREAM} AS stream, said.source,
+        COUNT(*) AS labels, AVG(said.value) AS rate
+    FROM (SELECT * FROM {{asked}}) AS asked
+    JOIN current_labels AS said ON said.call_id = asked.request_id || '.0' GROUP BY 1, 2, 3
 """
 DAILY = f"""
     SELECT zoo, {STREAM} AS stream, SUM(requests) AS requests,
@@ -318,6 +325,7 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
     )
     views = (
         ("requests_v", "last", EACH.format(stream=STREAM, asked=newest)),
+        ("current_labels", "last", SAID.format(asked=newest)),
         ("requests_v", "since", EACH.format(stream=f"'{ALL}'", asked=recent)),
         ("daily_service_levels", "whole", DAILY.format("")),
         ("daily_service_levels", "since", DAILY.format(f"WHERE day >= '{since}'")),
@@ -336,8 +344,9 @@ def _views(path: Path, now: datetime) -> Iterator[Reading]:
             for row in connection.execute(query):
                 values = dict(row)
                 whose = values.pop("zoo"), values.pop("stream")
+                of = f" {values.pop('source')}" if "source" in values else ""
                 for name, value in values.items():
-                    yield Reading(f"SQL {view}", Key(scope, *whose, name), value)
+                    yield Reading(f"SQL {view}", Key(scope, *whose, f"{name}{of}"), value)
 
 
 # Certificate.
