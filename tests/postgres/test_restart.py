@@ -1,5 +1,6 @@
 """A Postgres that is killed and started again: what a worker tells meanwhile, and after it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from litellm_messplus.brain.access import administrator, administrator_or_page
 from litellm_messplus.brain.messages import Caller
 from tests.support.in_process import running
+from tests.support.patience import PATIENT
 from tests.support.postgres import Postgres, postgres_server
 
 
@@ -34,8 +36,10 @@ async def client(own_server: Postgres, tmp_path: Path) -> AsyncIterator[httpx.As
 
 async def test_metrics_while_it_is_away(own_server: Postgres, client: httpx.AsyncClient) -> None:
     own_server.kill()
+    async with asyncio.timeout(PATIENT):  # the log is looked at each second
+        while (ready := await client.get("/messplus/ready")).text != "degraded":  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
     scraped = await client.get("/messplus/metrics")
-    ready = await client.get("/messplus/ready")
     await own_server.start_again()
 
     assert scraped.status_code == 200
