@@ -8,34 +8,23 @@ bounded number along an index.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from math import ceil
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Row, and_, func, select
+from sqlalchemy import ColumnElement, FromClause, Row, and_, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from litellm_messplus.figures.tally import Tally, taken, tallies
+from litellm_messplus.figures.figure import Plain
+from litellm_messplus.figures.tally import Tally, tallies
+from litellm_messplus.figures.templates import written
 from litellm_messplus.runtime.vocabulary import SERVING, CallRole, CallStatus, level_before
 from litellm_messplus.status.reading import FEWEST
-from litellm_messplus.status.switches import change_in_words
 from litellm_messplus.store.hours import CALLS, REQUESTS
 from litellm_messplus.store.tables import JUDGING, outcomes, requests
 from litellm_messplus.store.zoo_modes import WAY_BACK, zoo_modes
-
-
-def plain(found: Any) -> dict[str, Any]:
-    """Convert a part of a chart for JSON."""
-    return asdict(
-        found,
-        dict_factory=lambda items: {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in items
-        },
-    )
-
 
 # The span of time of a chart: its ends and its steps.
 
@@ -95,111 +84,79 @@ def span_of(days: int, until: datetime) -> Span:
 
 # The outcomes of the requests of each step.
 
+CHANGE = "{{ mode }}{{ ' (%.0f %% routed)' % (100 * share) if mode == 'canary' }}: {{ reason }}"
+"""A change of the mode in words."""
 MUCH = 0.2
 """The failed share of a step's requests above which it is marked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One step of a chart. Shares are from 0 to 1, costs in the zoo's unit; None is unknown.
-
-    ``promised`` is alpha, its mean if it changed within the step. ``paid`` and ``paid_at_largest``
-    are what the savings compare. ``served`` counts the answers by model, whose name is empty
-    outside of the zoo.
-    """
-
-    at: datetime
-    requests: int
-    answered: int
-    failed: int
-    judged: int
-    promised: float | None
-    rate: float | None
-    low: float | None
-    high: float | None
-    cost: float
-    paid: float
-    paid_at_largest: float
-    served: Mapping[str, int]
+SHOWN = ("requests", "failed", "cost", "paid")
+OF_VERDICTS = ("judged", "promised", "rate", "low", "high")
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What happened at a time: a change of the mode, or what needed attention."""
-
-    at: datetime
-    is_alarm: bool
-    words: str
+Steps = tuple[Span, Sequence[Tally], Sequence[Tally], Sequence[Mapping[str, int]]]
+"""A span, and of each of its steps: its requests, those whose verdicts make its rate, and how many
+answers each model gave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Charted:
-    """The points of a range; ``is_before`` if nothing was routed in it, so that they show what was
-    served as before."""
-
-    step_seconds: float
-    is_before: bool
-    points: Sequence[Point]
-    marks: Sequence[Mark]
-
-
-async def read_days(connection: AsyncConnection, zoo: str, level: str, span: Span) -> Charted:
-    """Read a point for each step of the span, including those without requests."""
-    stream = level
-    sums = await read_sums(connection, zoo, stream, span)
-    is_before = not any(each.requests for each in sums)
-    if is_before:
-        stream = level_before(level)
-        sums = await read_sums(connection, zoo, stream, span)
-    served = await _served(connection, zoo, stream, span)
-    points = [_point(*step) for step in zip(span.starts, sums, served, sums, strict=True)]
-    marks = [*_failing(span, sums), *await _modes(connection, zoo, span)]
-    is_before = is_before and any(each.requests for each in sums)
-    return Charted(span.step.total_seconds(), is_before, points, marks)
+async def read_series(
+    connection: AsyncConnection, zoo: str, level: str, span: Span | None
+) -> Plain:
+    """Read a point for each step of the span, or of the newest requests, including those without
+    requests; of what was served as before where nothing was routed."""
+    for stream in (level, level_before(level)):
+        if span is None:
+            found = await _newest(connection, zoo, stream)
+        else:
+            found = await _days(connection, zoo, stream, span)
+        over, sums, judged, served = found
+        if any(each.requests for each in sums):
+            break
+    return {
+        "step_seconds": over.step.total_seconds(),
+        "is_before": stream != level,
+        "points": list(map(_point, over.starts, sums, judged, served)),
+        "marks": [*_failing(over, sums), *await _modes(connection, zoo, over)],
+    }
 
 
-async def read_sums(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Tally]:
-    """Read the sums of the requests of each step."""
-    steps = [Tally() for _ in span.starts]
-    by = ("day", "hour") if span.is_hourly else ("day",)
-    where = _of(REQUESTS, zoo, level, span)
-    found = await tallies(connection, *by, source=REQUESTS, where=where)
-    for when, tally in found.items():
-        place = span.place(_moment(*when))
-        if place is not None:
-            steps[place] += tally
-    return steps
-
-
-async def _served(
-    connection: AsyncConnection, zoo: str, stream: str, span: Span
-) -> list[Counter[str]]:
-    """Count the answers of each step by model."""
-    steps = [Counter[str]() for _ in span.starts]
-    of, by = CALLS.c, ("day", "hour") if span.is_hourly else ("day",)
-    is_theirs = _of(CALLS, zoo, stream, span) & (of.role == CallRole.SERVED)
+async def _days(connection: AsyncConnection, zoo: str, stream: str, span: Span) -> Steps:
+    """Read the sums and the calls of a stream."""
+    sums = [Tally() for _ in span.starts]
+    served = [Counter[str]() for _ in span.starts]
+    by, of = ("day", "hour") if span.is_hourly else ("day",), CALLS.c
+    where = _of(REQUESTS, zoo, stream, span)
+    for when, tally in (await tallies(connection, *by, source=REQUESTS, where=where)).items():
+        if (place := span.place(_moment(*when))) is not None:
+            sums[place] += tally
     columns = *(of[name] for name in by), of.candidate, of.calls - of.failures
-    for *when, candidate, answers in await connection.execute(select(*columns).where(is_theirs)):
-        place = span.place(_moment(*when))
-        if place is not None and answers:
-            steps[place][candidate] += answers
-    return steps
+    query = select(*columns).where(_of(CALLS, zoo, stream, span), of.role == CallRole.SERVED)
+    for *at, candidate, answers in await connection.execute(query):
+        if (place := span.place(_moment(*at))) is not None:
+            served[place][candidate] += answers
+    return span, sums, sums, served
 
 
-def _point(at: datetime, own: Tally, served: Mapping[str, int], judged: Tally) -> Point:
-    """Compute a point from its ``own`` requests, and from those that were ``judged``."""
-    return taken(
-        Point,
-        own,
-        **{name: getattr(judged, name) for name in ("judged", "promised", "rate", "low", "high")},
-        at=at,
-        answered=own.succeeded,
-        paid_at_largest=own.compared_cost_largest,
-        served=dict(served),
-    )
+def _point(at: datetime, own: Tally, judged: Tally, served: Mapping[str, int]) -> Plain:
+    """Compute a point from its ``own`` requests, and from those that were ``judged``: `promised` is
+    alpha, `paid` and `paid_at_largest` are what the savings compare, `served` counts the answers by
+    model, whose name is empty outside of the zoo."""
+    return {
+        "at": at.isoformat(),
+        "answered": own.succeeded,
+        "paid_at_largest": own.compared_cost_largest,
+        "served": dict(served),
+        **{name: getattr(own, name) for name in SHOWN},
+        **{name: getattr(judged, name) for name in OF_VERDICTS},
+    }
 
 
-def _failing(span: Span, sums: Sequence[Tally]) -> Iterator[Mark]:
+def _mark(at: datetime, is_alarm: bool, words: str) -> Plain:
+    """Mark what happened at a time."""
+    return {"at": at.isoformat(), "is_alarm": is_alarm, "words": words}
+
+
+def _failing(span: Span, sums: Sequence[Tally]) -> Iterator[Plain]:
     """Mark where each run of steps begins in which many requests failed."""
     ended = [(at, each) for at, each in zip(span.starts, sums, strict=True) if _ended(each)]
     for is_bad, run in groupby(ended, lambda step: _lost(step[1]) > MUCH * _ended(step[1])):
@@ -207,7 +164,7 @@ def _failing(span: Span, sums: Sequence[Tally]) -> Iterator[Mark]:
         for _, each in others:
             total += each
         if is_bad and _ended(total) >= FEWEST:
-            yield Mark(begin, True, f"{_lost(total)} of {_ended(total)} requests failed")
+            yield _mark(begin, True, f"{_lost(total)} of {_ended(total)} requests failed")
 
 
 def _ended(tally: Tally) -> int:
@@ -218,17 +175,12 @@ def _lost(tally: Tally) -> int:
     return sum(getattr(tally, f"failed_{each}") for each in SERVING)
 
 
-async def _modes(connection: AsyncConnection, zoo: str, span: Span) -> list[Mark]:
+async def _modes(connection: AsyncConnection, zoo: str, span: Span) -> list[Plain]:
     """Mark the changes of the zoo's mode; the ones that it made itself need attention."""
     of = zoo_modes.c
-    query = select(of.at, of.by, of.mode, of.share, of.reason)
-    query = query.where(of.zoo == zoo, of.at >= span.begin, of.at < span.end)
+    query = select(zoo_modes).where(of.zoo == zoo, of.at >= span.begin, of.at < span.end)
     return [
-        Mark(
-            row.at.astimezone(UTC),
-            row.by == WAY_BACK,
-            change_in_words(row.mode, row.share, row.reason),
-        )
+        _mark(row.at.astimezone(UTC), row.by == WAY_BACK, written(CHANGE, dict(row._mapping)))
         for row in await connection.execute(query.order_by(of.revision))
     ]
 
@@ -248,37 +200,29 @@ NEWEST = 500
 """Requests that are read, along an index, however long the log is."""
 TRAILING = 100
 """Requests whose verdicts make the rate of a point: those of its own step would show nothing."""
-STEPS_OF_NEWEST = tuple(
-    timedelta(seconds=each) for each in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600)
-)
-"""Steps of the newest requests: the shortest with at most ``STEPS_AT_MOST`` points, else days."""
-STEPS_AT_MOST = 60
+STEPS_OF_NEWEST = 50
+"""Steps that the newest requests are divided into, of whole seconds."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def read_newest(connection: AsyncConnection, zoo: str, level: str) -> Charted:
-    """Read points over the newest requests, in steps that begin at round times, including those
-    without requests. The rate of a point is over the last ``TRAILING`` requests by then, all else
-    over its own."""
-    own = await newest_outcomes(connection, zoo, level)
-    found = own or await newest_outcomes(connection, zoo, level_before(level))
-    if not found:
-        return Charted(0.0, False, [], [])
-    times = [row.created_at.astimezone(UTC) for row in found]
-    span = _span_of(min(times), max(times))
-    steps: dict[int, list[Row[Any]]] = defaultdict(list)
-    for row, at in zip(found, times, strict=True):
+async def _newest(connection: AsyncConnection, zoo: str, stream: str) -> Steps:
+    """Read the newest requests of a stream, in steps of whole seconds. The rate of a point
+    is over the last ``TRAILING`` requests by then, all else over its own."""
+    found = await newest_outcomes(connection, zoo, stream)
+    times = [row.created_at.astimezone(UTC) for row in found] or [EPOCH]
+    begin = min(times).replace(microsecond=0)
+    step = timedelta(seconds=1 + (max(times) - begin).total_seconds() // STEPS_OF_NEWEST)
+    span = Span(begin, begin + STEPS_OF_NEWEST * step, step)
+    steps: list[list[Row[Any]]] = [[] for _ in span.starts]
+    for row, at in zip(found, times, strict=False):
         steps[(at - span.begin) // span.step].append(row)
-    points, sums, done = [], [], list[Row[Any]]()
-    for place, at in enumerate(span.starts):
-        rows = steps[place]
+    judged, served, done = [], [], list[Row[Any]]()
+    for rows in steps:
         done += rows
-        sums.append(Tally.of(rows))
-        judged = Tally.of(done[-TRAILING:] if rows else ())
+        judged.append(Tally.of(done[-TRAILING:]))
         answered = (row.served or "" for row in rows if row.status == CallStatus.SUCCESS)
-        points.append(_point(at, sums[-1], Counter(answered), judged))
-    marks = [*_failing(span, sums), *await _modes(connection, zoo, span)]
-    return Charted(span.step.total_seconds(), not own, points, marks)
+        served.append(Counter(answered))
+    return span, list(map(Tally.of, steps)), judged, served
 
 
 async def newest_outcomes(connection: AsyncConnection, zoo: str, stream: str) -> list[Row[Any]]:
@@ -294,15 +238,12 @@ async def newest_outcomes(connection: AsyncConnection, zoo: str, stream: str) ->
     return list(await connection.execute(query))[::-1]
 
 
-def _span_of(first: datetime, last: datetime) -> Span:
-    whole = last - first
-    fitting = (step for step in STEPS_OF_NEWEST if whole <= step * (STEPS_AT_MOST - 1))
-    step = next(fitting, DAY * ceil(whole / DAY / (STEPS_AT_MOST - 1)))
-    begin, end = (EPOCH + (each - EPOCH) // step * step for each in (first, last))
-    return Span(begin, end + step, step)
+# Models and keys.
 
-
-# Models.
+SPENT_OF = 5_000
+"""The newest requests of a promise whose spend is shown."""
+SPENDERS = 20
+"""Most pairs of a key and a team that are shown, those that spent most."""
 
 
 async def read_models(connection: AsyncConnection, zoo: str) -> list[str]:
@@ -317,3 +258,60 @@ async def read_models(connection: AsyncConnection, zoo: str) -> list[str]:
     ):
         first[name] = min(first.get(name, (date.max, 0)), tuple(at))
     return sorted(first, key=lambda name: (first[name], name))
+
+
+async def read_uses(connection: AsyncConnection, zoo: str, level: str, span: Span) -> list[Plain]:
+    """Read what each model did, however requests were served; its name is empty outside of the
+    zoo. The seconds are of the newest answers, without those from a cache."""
+    of, streams = CALLS.c, (level, level_before(level))
+    amounts = of.calls, of.failures, of.prompt_tokens, of.completion_tokens, of.cost
+    query = (
+        select(of.candidate, *(func.sum(each).label(each.name) for each in amounts))
+        .where(of.day.in_(span.days), of.zoo == zoo, of.service_level.in_(streams))
+        .where(of.role != JUDGING)
+        .group_by(of.candidate)
+        .order_by(of.candidate)
+    )
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for stream in streams:
+        for row in await newest_outcomes(connection, zoo, stream):
+            if row.status == CallStatus.SUCCESS and row.seconds and not row.is_cache_hit:
+                seconds[row.served or ""].append(row.seconds)
+    return [
+        {
+            **row._mapping,
+            "median": _rank(seconds[row.candidate], 0.5),
+            "p95": _rank(seconds[row.candidate], 0.95),
+        }
+        for row in await connection.execute(query)
+    ]
+
+
+def _rank(seconds: list[float], share: float) -> float | None:
+    """Return the quantile at ``share``, by nearest rank; None without any."""
+    return sorted(seconds)[ceil(share * len(seconds)) - 1] if seconds else None
+
+
+async def read_spend(connection: AsyncConnection, zoo: str, level: str) -> list[Plain]:
+    """Read who caused the newest requests of a promise, however these were served."""
+    request, streams = requests.c, (level, level_before(level))
+    newest = (
+        select(request.request_id, request.key_hash, request.key_alias, request.team_id)
+        .where(request.zoo == zoo, request.service_level.in_(streams))
+        .order_by(request.position.desc())
+        .limit(SPENT_OF)
+        .subquery()
+    )
+    of, found = newest.c, outcomes.c
+    whose = of.key_hash, of.team_id
+    cost = func.coalesce(func.sum(found.cost), 0.0).label("cost")
+    failed = func.count(case((found.status == CallStatus.FAILURE, 1))).label("failed")
+    query = (
+        select(*whose, func.max(of.key_alias).label("key_alias"))
+        .add_columns(func.count().label("requests"), failed, cost)
+        .join(outcomes, found.request_id == of.request_id)
+        .group_by(*whose)
+        .order_by(cost.desc(), func.count().desc())
+        .limit(SPENDERS)
+    )
+    return [dict(row._mapping) for row in await connection.execute(query)]

@@ -1,10 +1,11 @@
 """The answers of the page's JSON routes: each reading is bounded, however long the log is."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from pydantic_core import to_jsonable_python
@@ -13,16 +14,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from litellm_messplus.certificate.claim import Certificate, certify
 from litellm_messplus.certificate.reading import NoCertificateError
 from litellm_messplus.figures.figure import Plain
-from litellm_messplus.figures.templates import tables
+from litellm_messplus.figures.templates import lines, tables
+from litellm_messplus.inspecting import render
 from litellm_messplus.inspecting.explain import explain, reason_in_words
 from litellm_messplus.inspecting.listing import Wanted, list_requests
-from litellm_messplus.inspecting.logged import NotFoundError, logged_from
-from litellm_messplus.inspecting.render import sentences, tables_of
-from litellm_messplus.page.charts import Mark, plain, read_days, read_models, read_newest, span_of
-from litellm_messplus.page.details import details, read_spend, read_uses
-from litellm_messplus.status.alerts import AlertKind
+from litellm_messplus.inspecting.logged import logged_from
+from litellm_messplus.page.charts import (
+    SPENT_OF,
+    read_models,
+    read_series,
+    read_spend,
+    read_uses,
+    span_of,
+)
+from litellm_messplus.runtime.terminal import Rows
 from litellm_messplus.status.build import read_calibration
-from litellm_messplus.status.render import said
+from litellm_messplus.status.render import said, tables_of
 from litellm_messplus.status.switches import read_forecasts
 from litellm_messplus.store.observed import ObservedLog
 from litellm_messplus.store.reading import one_moment
@@ -31,8 +38,6 @@ LONGEST_SECONDS = 10.0
 """Seconds that a reading for the page may take: a viewer does not wait longer."""
 OF_NEWEST_DAYS = 7
 """Days that the tables cover next to charts of the newest requests."""
-MARKS = 8
-"""Most marks in a chart, the newest."""
 
 CERTIFIED_DAYS = 30
 """Days that the page's certificate covers: it reads every labelled request of them."""
@@ -60,19 +65,14 @@ class PageData:
         do about it."""
         found = await self.status()
         shown = {name: each for name, each in found.items() if name != "calibration"}
-        alerts = [each | {"do": what_to_do(each)} for each in found["alerts"]]
+        alerts = [each | {"do": lines("page/to_do.j2", **each)[0]} for each in found["alerts"]]
         levels = [each | {"said": said(each, found)} for each in found["levels"]]
         return shown | {"levels": levels, "alerts": alerts}
 
     async def details(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
-        """Write the tables of a promise's models, labels and spend. Raises NotFoundError."""
+        """Write the tables of a promise's models, labels and spend."""
         of = zoo, level, days or OF_NEWEST_DAYS
         return await self.share(("details", *of), partial(self._details, *of))
-
-    async def beside(self, zoo: str, level: str) -> dict[str, Any]:
-        """Write what is served as before beside the forecast of routing it; empty where nothing
-        is. Raises NotFoundError."""
-        return await self.share(("beside", zoo, level), partial(self._beside, zoo, level))
 
     async def certificate(self, zoo: str) -> dict[str, Any]:
         """Certify a zoo over the last days. Raises NoCertificateError."""
@@ -94,8 +94,8 @@ class PageData:
         found = explain(await logged_from(self.database, given))
         known = found.as_dict()
         said = {
-            "sentences": sentences(found),
-            "tables": [each.plain() for each in tables_of(found)],
+            "sentences": render.sentences(found),
+            "tables": _plain(render.tables_of(found)),
             "reason": reason_in_words(known["request"]["reason"]),
         }
         return said | known
@@ -118,49 +118,45 @@ class PageData:
 
     async def _details(self, zoo: str, name: str, days: int) -> dict[str, Any]:
         found = await self.status()
-        level = _level(found, zoo, name)
         async with self._moment() as connection:
             uses = await read_uses(connection, zoo, name, span_of(days, datetime.now(UTC)))
             spend = await read_spend(connection, zoo, name)
-            calibration = await read_calibration(connection)
+            found = found | {"calibration": await read_calibration(connection)}
         own = {
             part: [each for each in rows if _is_about(each, zoo, name)]
-            for part, rows in (found | {"calibration": calibration}).items()
-            if isinstance(rows, list)
+            for part, rows in found.items()
+            if part != "window"
         }
-        return {"sections": details(own, level, uses, spend, days)}
+        known = {"levels": own["levels"], "days": days, "uses": uses, "spend": spend}
+        written = {
+            "Models": (tables("page/models.j2", **known), tables_of("predictions", own)),
+            "Labels": (tables("page/labels.j2", **known), tables_of("labels", own)),
+            "Spend": (tables("page/spend.j2", most=SPENT_OF, **known),),
+            "Requests": (tables_of("requests", own),),
+        }
+        sections = [{"title": name, "tables": _plain(*each)} for name, each in written.items()]
+        return {"sections": sections}
 
-    async def _beside(self, zoo: str, name: str) -> dict[str, Any]:
-        found = await self.status()
-        level = _level(found, zoo, name)
-        if level["as_before"] is None:
-            return {"tables": []}
-        names = sorted(each["service_level"] for each in found["levels"] if each["zoo"] == zoo)
-        log = ObservedLog(self.database, zoo, names)
-        known = to_jsonable_python(await read_forecasts(self.database, zoo, log))
-        written = tables("page/beside.j2", level=level, now=level["as_before"], **known)
-        return {"tables": [each.plain() for each in written]}
-
-    async def _series(self, zoo: str, level: str, days: int | None) -> dict[str, Any]:
+    async def _series(self, zoo: str, name: str, days: int | None) -> dict[str, Any]:
+        status = await self.status()
+        span = days and span_of(days, datetime.now(UTC))
         async with self._moment() as connection:
-            if days is None:
-                found = await read_newest(connection, zoo, level)
-            else:
-                found = await read_days(connection, zoo, level, span_of(days, datetime.now(UTC)))
+            found = await read_series(connection, zoo, name, span or None)
             models = await read_models(connection, zoo)
-        changed = (await self.status())["model_changes"]
-        marks = [*found.marks, *(_fall(each) for each in changed if _is_fall(each, zoo))]
-        begin = found.points[0].at if found.points else None
-        shown = sorted((each for each in marks if begin and each.at >= begin), key=lambda m: m.at)
-        return plain(found) | {"models": models, "marks": [plain(each) for each in shown[-MARKS:]]}
+        beside = [
+            each
+            for level in status["levels"]
+            if _is_about(level, zoo, name) and level["as_before"] is not None
+            for each in await self._beside(level)
+        ]
+        return found | {"models": models, "beside": beside}
 
-
-def _level(status: Plain, zoo: str, name: str) -> Plain:
-    for each in status["levels"]:
-        if (each["zoo"], each["service_level"]) == (zoo, name):
-            level: Plain = each
-            return level
-    raise NotFoundError(f"no promise {name} of a zoo {zoo}")
+    async def _beside(self, level: Plain) -> list[Plain]:
+        """Write what is served as before beside the forecast of routing it."""
+        zoo = level["zoo"]
+        log = ObservedLog(self.database, zoo, [level["service_level"]])
+        known = to_jsonable_python(await read_forecasts(self.database, zoo, log))
+        return _plain(tables("page/beside.j2", level=level, now=level["as_before"], **known))
 
 
 def _is_about(part: Plain, zoo: str, level: str) -> bool:
@@ -168,39 +164,5 @@ def _is_about(part: Plain, zoo: str, level: str) -> bool:
     return part["zoo"] == zoo and part.get("service_level") in (None, level)
 
 
-def _is_fall(change: Plain, zoo: str) -> bool:
-    return bool(change["zoo"] == zoo and change["after"] < change["before"])
-
-
-def _fall(change: Plain) -> Mark:
-    since = datetime.fromisoformat(change["since"])
-    return Mark(since, True, f"{change['candidate']} seems to answer worse")
-
-
-# What to do about an alert: the line of the runbook.
-
-ZOO = "llama"
-"""The zoo of the runbook's commands."""
-RUNBOOK: dict[str, str] = {
-    AlertKind.SERVED_NOT_CHOSEN: "messplus check --config proxy_config.yaml",
-    AlertKind.FAILING: f"messplus requests --zoo {ZOO} --failed",
-    AlertKind.OUT_OF_REACH: "Add a better model, or lower alpha.",
-    AlertKind.BELOW: "messplus requests --unsatisfied",
-    AlertKind.NO_FEEDBACK: "messplus status --full",
-    AlertKind.THIN_EVIDENCE: "Wait, or get more labels.",
-    AlertKind.JUDGE_STOPPED: "Look at its prompt and its model",
-    AlertKind.KEY_HELD: "look closer where the key is unknown",
-    AlertKind.CANDIDATES: f"messplus zoo {ZOO}",
-    AlertKind.RETURNED: f"messplus zoo {ZOO}",
-    AlertKind.JOURNAL: "messplus verify",
-    AlertKind.BRAIN: "The proxy's log states why",
-    AlertKind.GATES: "messplus check",
-    AlertKind.HIDDEN: "LiteLLM hides the words of answers from its logs",
-    AlertKind.MODEL_CHANGED: "messplus requests --unsatisfied",
-}
-"""What the section of each kind says first."""
-
-
-def what_to_do(alert: Plain) -> str:
-    """Return the line of the runbook for an alert, with the name of its zoo."""
-    return RUNBOOK[alert["kind"]].replace(ZOO, alert["zoo"] or ZOO)
+def _plain(*written: Iterable[Rows]) -> list[Plain]:
+    return [each.plain() for each in chain(*written)]

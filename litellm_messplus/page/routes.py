@@ -41,7 +41,7 @@ CONTENT_TYPES = {
 }
 """The content type of a file, by its suffix; other files are not served."""
 INDEX = "index.html"
-VENDORED = "vendor/"
+VENDORED = "vendor"
 """Where the library of the charts lies, as its authors publish it."""
 HEADERS = {
     "content-security-policy": (
@@ -76,9 +76,8 @@ def files() -> Files:
     """Read the files from the wheel, once."""
     folder = resources.files("litellm_messplus.page") / "static"
     contents = {
-        f"{under}{each.name}": each.read_bytes()
-        for under in ("", VENDORED)
-        for each in (folder / under).iterdir()
+        each.name: each.read_bytes()
+        for each in (*folder.iterdir(), *(folder / VENDORED).iterdir())
         if each.name.rpartition(".")[2] in CONTENT_TYPES
     }
     everything = b"".join(contents[name] for name in sorted(contents))
@@ -137,11 +136,6 @@ def _add_files(router: APIRouter) -> None:
         """Send a script or style of the page. A worker of another version has its own."""
         return _file(name, KEPT_LONG if version == files().version else HEADERS)
 
-    @router.get(f"/static/{{version}}/{VENDORED}{{name}}", include_in_schema=False)
-    async def vendored(version: str, name: str) -> Response:
-        """Send a script or style of the library."""
-        return await static(version, VENDORED + name)
-
 
 def _add_signing_in(
     router: APIRouter, sign_ins: SignIns, administrator: Check, own: Check, limited: Check
@@ -189,11 +183,6 @@ def _add_data(router: APIRouter, data: PageData, viewer: Check) -> None:
     async def details(zoo: Name, service_level: Name, days: Days = None) -> JSONResponse:
         """Show the tables of a promise: models, labels, spend, and what became of requests."""
         return _json(await data.details(zoo, service_level, days))
-
-    @router.get("/data/beside", dependencies=allowed)
-    async def beside(zoo: Name, service_level: Name) -> JSONResponse:
-        """Show what is served as before beside the forecast of routing it."""
-        return _json(await data.beside(zoo, service_level))
 
     @router.get("/data/certificate", dependencies=allowed)
     async def certificate(zoo: Name) -> JSONResponse:

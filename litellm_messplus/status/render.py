@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from litellm_messplus.core.hold import KEPT
@@ -14,7 +13,7 @@ from litellm_messplus.runtime.terminal import Rows
 from litellm_messplus.runtime.vocabulary import Failure
 from litellm_messplus.status import newest
 from litellm_messplus.status.alerts import AlertKind, subject
-from litellm_messplus.status.figures import JUDGE, KEY, LABEL_COSTS, LEVEL, WINDOW, Source
+from litellm_messplus.status.figures import JUDGE, KEY, LABEL_COSTS, LEVEL, WINDOW
 from litellm_messplus.status.switches import switch_lines
 
 # What an operator should do about a promise, in one phrase.
@@ -91,30 +90,13 @@ def said(level: Plain, status: Plain) -> Plain:
 
 # The tables: one for each promise, then those of the zoos.
 
-STYLES = {
-    Standing.ON_TRACK.value: "green",
-    Standing.BELOW.value: "red",
-    Standing.TOO_EARLY.value: "yellow",
-    Standing.FAILING.value: "bold red",
-    "not enough evidence": "yellow",
-    "does not count": "yellow",
-}
-"""Styles of texts, by how these begin."""
-SECTIONS = (("satisfaction.", "cost.", "exploration.", "savings."), ("labels.",), ("overhead.",))
-"""The figures of a promise's table."""
+TABLES = ("promises", "labels", "requests", "predictions", "reading")
+"""The groups of tables, by their templates."""
 
 
 def render(status: Plain) -> RenderableType:
     """Render every table, to be printed by a rich console below the `summary`."""
-    return Group(
-        *(_promise(level, status["window"]) for level in status["levels"]),
-        *map(_judge, status["judges"]),
-        *(each for name in TABLES for each in tables_of(name, status)),
-    )
-
-
-TABLES = ("labels", "requests", "predictions", "reading")
-"""The groups of tables of the zoos, by their templates."""
+    return Group(*(each for name in TABLES for each in tables_of(name, status)))
 
 
 def tables_of(name: str, status: Plain) -> Iterator[Rows]:
@@ -123,54 +105,13 @@ def tables_of(name: str, status: Plain) -> Iterator[Rows]:
         f"status/table_{name}.j2",
         **status,
         status=status,
+        figures={"level": LEVEL, "window": WINDOW, "judge": JUDGE},
         label_costs_figures=[each for each in LABEL_COSTS if each.row],
         key_figures=[each for each in KEY if each.row],
+        rows=rows,
+        zip=zip,
         text=written,
         of_all=newest.OF_ALL,
         of_each_level=newest.OF_EACH_LEVEL,
         kept=sorted(KEPT),
     )
-
-
-def _promise(level: Plain, window: int) -> Table:
-    unit = "" if level["cost_unit"] else "; costs in the zoo's unit"
-    table = Table(title=Text(f"{level['zoo']}, service level {level['service_level']}{unit}"))
-    table.add_column(f"alpha {level['alpha']:g}")
-    table.add_column("whole time", justify="right", overflow="fold")
-    table.add_column(f"last {window} requests", justify="right", overflow="fold")
-    spans = (level["overall"], level["last"])
-    for within in SECTIONS:
-        for both in zip(*(rows(WINDOW, each, within, level=level) for each in spans), strict=True):
-            table.add_row(Text(both[0][0]), *(_styled(text) for _, text in both))
-        if within == ("labels.",):
-            recent = {each["source"]: each for each in level["last"]["labels"]["sources"]}
-            for each in level["overall"]["labels"]["sources"]:
-                texts = _said(each), _said(recent.get(each["source"]))
-                table.add_row(Text(f"{each['source']} says"), *texts)
-        table.add_section()
-    when = "now" if level["source"] == Source.ENGINE else "at the newest request"
-    for title, text in rows(LEVEL, level, level=level):
-        table.add_row(f"{title} {when}", "", Text(text))
-    if not level["is_within_reach"]:
-        table.add_row("within reach", "", Text("no candidate can hold alpha"))
-    return table
-
-
-def _said(source: Plain | None) -> str:
-    if source is None:
-        return "nothing"
-    count = "{{ 'all' if counting == labelled else counting }} count"
-    return written("{{ around(rate, low, high) }} of {{ labelled }}, " + count, source)
-
-
-def _judge(judge: Plain) -> Table:
-    table = Table(title=Text(f"{judge['zoo']}, judge {judge['judge']}"), show_header=False)
-    both_judged = ("kappa", "both_satisfied")
-    shown = [x for x in JUDGE if judge["kappa"] is not None or x.path not in both_judged]
-    for title, text in rows(shown, judge):
-        table.add_row(title, _styled(text))
-    return table
-
-
-def _styled(text: str) -> Text:
-    return Text(text, next((STYLES[each] for each in STYLES if text.startswith(each)), ""))

@@ -8,7 +8,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.figures.figure import Plain
 from litellm_messplus.figures.templates import lines
-from litellm_messplus.figures.words import percent
 from litellm_messplus.runtime.vocabulary import is_before, promise_of
 from litellm_messplus.status.second_answers import read_second_answers
 from litellm_messplus.store import zoo_modes
@@ -97,12 +96,6 @@ def forecasts(switch: Plain) -> Iterator[str]:
         yield f"forecast of routing: {in_words(FORECAST, switch['forecast'])}"
     if switch["second_answers"] is not None:
         yield in_words(SECOND_ANSWERS, switch["second_answers"])
-
-
-def change_in_words(mode: str, share: float, reason: str) -> str:
-    """Write a change of a zoo's mode: to what, and why."""
-    to = f"{mode} ({percent(share, 0)} routed)" if mode == Mode.CANARY else mode
-    return f"{to}: {reason}" if reason else to
 
 
 FORECAST, HAPPENED, SECOND_ANSWERS = "forecast", "happened", "second_answers"

@@ -38,7 +38,6 @@ from tests.support.markdown import ROOT, Document, code_of
 DOCS = ROOT / "docs"
 MANAGER = "For a manager"
 SIMULATED = "What it would save: a simulation"
-PANELS = ROOT / "litellm_messplus" / "page" / "static"
 WRITTEN = request(aim=0.8, price=0.1, expected_satisfaction=0.9, propensity=1.0)
 
 
@@ -79,13 +78,6 @@ def routes_of_http() -> set[str]:
     nothing = cast(Any, None)
     own = build_routes(nothing, Counters(), nothing, ACCESS)
     return routes(own, build_zoo_routes(nothing, Counters(), ACCESS.administrator))
-
-
-def titles_of_panels() -> set[str]:
-    pattern = r'chartCard\(\s*"([^"]+)"|-title"[^}]*}, "([A-Z][^"]+)"\)'
-    scripts = [path.read_text() for path in PANELS.glob("panel_*.js")]
-    found = {"".join(title) for script in scripts for title in re.findall(pattern, script)}
-    return found - {"Why this model?"}
 
 
 def options(command: Callable[..., None]) -> dict[str, Any]:
@@ -149,7 +141,6 @@ def lists() -> dict[str, tuple[Iterable[str], Iterable[str]]]:
             [f"{name}: {each.description}" for name, each in Change.model_fields.items()],
         ),
         "routes of the page": (column("page", "Its routes", "Route"), routes_of_the_page()),
-        "panels": (column("page", "What it shows", "Panel"), titles_of_panels()),
         "attributes of traces": (
             [
                 f"messplus{each.removeprefix('messplus')}"

@@ -60,7 +60,7 @@ def test_a_link_signs_in_and_shows_what_was_routed(proxy: Proxy, visitor: httpx.
     assert sum(point["judged"] for point in points) == 1
     assert row["satisfaction"] == 1.0
     assert found["candidates"]
-    assert visitor.get("data/calibration").status_code == 200
+    assert visitor.get("data/details", params=PROMISE).status_code == 200
     assert visitor.post("session", json={"code": code}).status_code == 401
 
 

@@ -176,7 +176,6 @@ async def _routes(folder: Path) -> tuple[dict[str, Any], Texts]:
         "health": ("/messplus/health", {}),
         "page_overview": (f"{page}/overview", {}),
         "page_details": (f"{page}/details", PROMISE),
-        "page_beside": (f"{page}/beside", {**PROMISE, "zoo": "quiet"}),
         "page_certificate": (f"{page}/certificate", whole),
         "page_series_newest": (f"{page}/series", {**PROMISE, "zoo": "down"}),
         "page_series_days": (f"{page}/series", {**PROMISE, "days": 3}),

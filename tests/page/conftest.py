@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.page import data
 from litellm_messplus.store.database import create_engine
-from tests.page.scenes import make_scene, outage, watched_scene
+from tests.page.scenes import make_scene, outage, watched
 from tests.page.serving import ServedPage, make_database
 from tests.support.browser import chromium
 from tests.support.packages import program
@@ -35,7 +35,7 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="package")
 def watched_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return watched_scene(tmp_path_factory.mktemp("watched") / "messplus.db")
+    return make_scene(tmp_path_factory.mktemp("watched") / "messplus.db", watched())
 
 
 @pytest.fixture(scope="package")

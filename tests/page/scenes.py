@@ -8,8 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.costs.price import Price
 from litellm_messplus.records import (
     CallRecord,
     LabelRecord,
@@ -29,9 +27,8 @@ from litellm_messplus.runtime.vocabulary import (
 from litellm_messplus.store import log
 from litellm_messplus.store.database import create_engine, migrate
 from litellm_messplus.switching.modes import Arm, Trial
-from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, ZOO, traffic
-from tests.support.answers_read import write_taught
-from tests.support.builders import build_engine, build_zoo, label
+from tests.page.seeded import CANDIDATES, HOSTILE, LARGE, SMALL, traffic
+from tests.support.builders import label
 
 WATCHED, SERVED, FAILED = WARM_UP + 400, 10, 110
 """Requests of a watched zoo; those of an outage that were answered, and those that were not."""
@@ -59,18 +56,6 @@ def make_scene(path: Path, records: list[Record]) -> str:
 
     asyncio.run(make())
     return url
-
-
-def watched_scene(path: Path) -> str:
-    """A watched zoo that has learned what answers show."""
-    url = make_scene(path, watched())
-    write_taught(url, _engine(), list(CANDIDATES))
-    return url
-
-
-def _engine() -> Engine:
-    prices = {name: Price(cost, cost) for name, (cost, _) in CANDIDATES.items()}
-    return build_engine(build_zoo(prices, ZOO))
 
 
 def lately(count: int) -> list[Record]:

@@ -84,10 +84,11 @@ def violations(page: "Page") -> list[str]:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-def test_axe_finds_nothing(opened: Opened, screen: str) -> None:
+def test_axe_finds_nothing_and_all_is_as_wide_as_the_screen(opened: Opened, screen: str) -> None:
     assert violations(opened.page) == []
     opened.sign_in()
     page = opened.go(screen)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     for summary in page.locator("summary:visible").all():  # what is empty is not shown
         summary.click()
     assert violations(page) == []
@@ -96,14 +97,6 @@ def test_axe_finds_nothing(opened: Opened, screen: str) -> None:
         page.locator("dialog[open]").wait_for()
         assert violations(page) == []
     assert opened.complaints == []
-
-
-def test_it_is_no_wider_than_the_screen(opened: Opened) -> None:
-    opened.sign_in()
-
-    for screen in SCREENS:
-        page = opened.go(screen)
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, screen
 
 
 def test_no_word_is_for_insiders(desktop: Opened) -> None:
@@ -308,24 +301,14 @@ def test_filters_and_ranges_ask_for_what_they_name(desktop: Opened) -> None:
     assert "range=7" in page.url
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
-        ("cost", [-2.22e-14, "usd"], "$0"),
-        ("cost", [-0.25, "usd"], "\u2212$0.25"),
-        ("cost", [-0.0, "joule"], "0 J"),
-        ("cost", [-2500, "joule"], "\u22122.5 kJ"),
-    ],
-)
-def test_figures_are_shown_without_the_digits_that_sums_leave_and_zeros_without_a_sign(
-    desktop: Opened, name: str, value: list[object], shown: str
-) -> None:
-    script = """async ([name, value]) => {
-        const link = document.querySelector("link[href*='format.js']");
-        return (await import(link.href))[name](...value);
+def test_a_cost_is_shown_without_the_digits_that_sums_leave(desktop: Opened) -> None:
+    given = [[-2.22e-14, "usd"], [-0.25, "usd"], [-0.0, "joule"], [-2500, "joule"]]
+    script = """async (given) => {
+        const { cost } = await import(document.querySelector("link[href*='format.js']").href);
+        return given.map((each) => cost(...each));
     }"""
 
-    assert desktop.page.evaluate(script, [name, value]) == shown
+    assert desktop.page.evaluate(script, given) == ["$0", "\u2212$0.25", "0 J", "\u22122.5 kJ"]
 
 
 def test_the_details_show_models_labels_spend_and_what_is_proved(desktop: Opened) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.inspecting.listing import Given, Wanted, list_requests
-from litellm_messplus.page.charts import plain, read_days, read_models, read_newest, span_of
-from litellm_messplus.page.details import read_spend, read_uses
+from litellm_messplus.page.charts import read_models, read_series, read_spend, read_uses, span_of
 from litellm_messplus.page.sign_ins import Kind, SignIns
 from litellm_messplus.store.database import create_engine, migrate
 from tests.page.seeded import ZOO, fill
@@ -34,13 +33,12 @@ async def shown(url: str) -> dict[str, Any]:
     async with database.connect() as connection:
         wanted = Wanted(ZOO, "default", verdict=Given.UNSATISFIED, key="3", is_exploration=False)
         found: dict[str, Any] = {
-            f"{days} days": plain(await read_days(connection, ZOO, "default", span_of(days, UNTIL)))
+            f"{days} days": await read_series(connection, ZOO, "default", span_of(days, UNTIL))
             for days in (1, 7, 30, 365)
         }
-        found["newest"] = plain(await read_newest(connection, ZOO, "gold"))
+        found["newest"] = await read_series(connection, ZOO, "gold", None)
         found["models"] = await read_models(connection, ZOO)
-        uses = await read_uses(connection, ZOO, "default", span_of(30, UNTIL))
-        found["uses"] = {name: plain(use) for name, use in uses.items()}
+        found["uses"] = await read_uses(connection, ZOO, "default", span_of(30, UNTIL))
         found["spend"] = await read_spend(connection, ZOO, "default")
         found["listed"] = (await list_requests(connection, wanted))["requests"]
     sign_ins = SignIns(database)

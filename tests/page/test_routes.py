@@ -13,11 +13,15 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from litellm_messplus.certificate.claim import certificate_of
+from litellm_messplus.figures.figure import LINK
+from litellm_messplus.figures.templates import lines
 from litellm_messplus.page import routes
 from litellm_messplus.page.data import CERTIFIED_DAYS, PageData
 from litellm_messplus.page.routes import CONTENT_TYPES, COOKIE, HEADERS, files
+from litellm_messplus.status.alerts import AlertKind
 from tests.page.seeded import ZOO
 from tests.page.serving import KEY, ServedPage
+from tests.support.markdown import ROOT
 from tests.support.patience import PATIENT
 
 STATIC = Path(routes.__file__).parent / "static"
@@ -35,7 +39,7 @@ FROM_THE_PAGE = {"sec-fetch-site": "same-origin"}
 PROMISE = "zoo=llama&service_level=default"
 DATA = (
     *("overview", f"series?{PROMISE}", f"series?{PROMISE}&days=7"),
-    *(f"details?{PROMISE}", f"details?{PROMISE}&days=7", f"beside?{PROMISE}"),
+    *(f"details?{PROMISE}", f"details?{PROMISE}&days=7"),
     f"certificate?{PROMISE.partition('&')[0]}",
     *(f"requests?{PROMISE}", "requests/nobodys"),
 )
@@ -97,23 +101,13 @@ def test_there_are_no_other_files(client: httpx.Client, name: str) -> None:
 def test_all_that_lies_there_is_served_but_the_licence() -> None:
     found = {path for path in STATIC.rglob("*") if path.is_file() and path.name != "LICENSE"}
 
-    assert {path.relative_to(STATIC).as_posix() for path in found} == set(files().by_name)
+    assert {path.name for path in found} == set(files().by_name)
     assert {path.suffix.removeprefix(".") for path in found} == set(CONTENT_TYPES)
 
 
 def test_our_own_scripts_and_style_stay_small() -> None:
-    def lines(kind: str) -> int:
-        return sum(len(path.read_text().splitlines()) for path in STATIC.glob(kind))
-
-    assert lines("*.js") <= 1_500
-    assert lines("*.css") <= 700
-
-
-def test_the_library_of_the_charts_comes_with_its_licence() -> None:
-    script = (STATIC / "vendor" / "uPlot.iife.min.js").read_text()
-
-    assert "(v1.6.32)" in script[:100]
-    assert "Permission is hereby granted" in (STATIC / "vendor" / "LICENSE").read_text()
+    for kind, most in (("*.js", 1_500), ("*.css", 700)):
+        assert sum(len(path.read_text().splitlines()) for path in STATIC.glob(kind)) <= most
 
 
 class Tags(HTMLParser):
@@ -219,9 +213,12 @@ def test_the_certificate_is_that_of_the_command(signed_in: httpx.Client, databas
     assert signed_in.get("data/certificate?zoo=nobodys").status_code == 404
 
 
-@pytest.mark.parametrize("route", ["details", "beside"])
-def test_of_an_unknown_promise_nothing_is_known(signed_in: httpx.Client, route: str) -> None:
-    assert signed_in.get(f"data/{route}?zoo=llama&service_level=silver").status_code == 404
+@pytest.mark.parametrize("kind", AlertKind)
+def test_what_to_do_about_an_alert_is_a_line_of_the_runbook(kind: AlertKind) -> None:
+    section = (ROOT / "docs" / "runbook.md").read_text().split(f"\n## {kind}\n")[1]
+    own = LINK.sub(r"\1", section.partition("\n## ")[0])
+
+    assert lines("page/to_do.j2", kind=kind, zoo="llama")[0] in " ".join(own.split())
 
 
 def test_a_code_is_made_for_a_key_alone(client: httpx.Client) -> None:

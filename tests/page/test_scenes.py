@@ -45,7 +45,6 @@ def assert_usable(opened: Opened, page: "Page") -> None:
 
 @pytest.mark.parametrize("scene", ["outage_url"], indirect=True)
 def test_an_outage_is_the_first_that_is_seen(scene: ServedPage, opened: Opened) -> None:
-    """The alarm with its line of the runbook, then what failed, in red; on a phone too."""
     scene.unrouted = [{"zoo": ZOO, "call_type": "image_generation", "answers": 1_200}]
     page = opened.sign_in()
     share = f"{100 * SERVED / (SERVED + FAILED):.1f} %"
@@ -56,10 +55,8 @@ def test_an_outage_is_the_first_that_is_seen(scene: ServedPage, opened: Opened) 
     assert first.evaluate("node => node.getBoundingClientRect().bottom < innerHeight / 2")
     red = page.locator(".fact").first.locator(".failed")
     assert red.inner_text() == share
-    assert red.evaluate("node => getComputedStyle(node).color") in (
-        "rgb(180, 35, 24)",
-        "rgb(255, 143, 133)",
-    )
+    colour = red.evaluate("node => getComputedStyle(node).color")
+    assert colour in ("rgb(180, 35, 24)", "rgb(255, 143, 133)")
     assert f"failed {FAILED} (upstream {FAILED})" in page.locator(".fact").first.inner_text()
     assert page.locator(".chip.bad").first.inner_text() == "failing"
     assert page.locator(".chip.good").count() == 0

@@ -1,18 +1,11 @@
 """A zoo that knows what answers show: refusals of its small model fail."""
 
-import asyncio
-from typing import Any
-
-from litellm_messplus.core import snapshot
 from litellm_messplus.core.answer import Answer, read_answer
 from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.core.head import Label
 from litellm_messplus.core.predictor import Predictor, Seen
 from litellm_messplus.core.prompt import Prompt
 from litellm_messplus.core.surface import read_surface
-from litellm_messplus.store import snapshots
-from litellm_messplus.store.database import create_engine, migrate
-from tests.support.builders import adaptive_of
 
 GOOD = "The result is 42. Therefore the answer is 42."
 REFUSED = "I cannot help with that, sorry."
@@ -28,18 +21,3 @@ def teach(predictor: Predictor, names: list[str], lessons: int = 300) -> None:
         predictor.read(name, prompt, answer)
         told = Label(float(not is_bad))
         predictor.learn(name, f"l{number}.0", f"l{number}", prompt, told, Seen(answer))
-
-
-def write_taught(url: str, engine: Any, names: list[str]) -> None:
-    """Write a snapshot of the engine, taught, into a database."""
-    teach(adaptive_of(engine.state).predictor, names)
-
-    async def write() -> None:
-        database = create_engine(url)
-        await migrate(database)
-        state = snapshot.dump(engine.state)
-        made = snapshots.Snapshot(engine.zoo.name, 10**6, "f" * 64, state)
-        await snapshots.save(database, made)
-        await database.dispose()
-
-    asyncio.run(write())

@@ -14,7 +14,14 @@ from examples.tiny_zoo.demo.session import Outcome, Reported, Sent
 from litellm_messplus.figures.interval import Standing, standing, wilson
 from litellm_messplus.figures.words import figure, percent, percent_around
 from litellm_messplus.replay.summary import Hindsight
-from litellm_messplus.status.render import STYLES
+
+STYLES = {
+    Standing.ON_TRACK: "green",
+    Standing.BELOW: "red",
+    Standing.TOO_EARLY: "yellow",
+    Standing.FAILING: "bold red",
+}
+"""The style of each verdict."""
 
 # What could have been had, known only once every model has answered every task.
 

@@ -39,7 +39,6 @@ export const certificate = (zoo) => ask(`data/certificate?${query({ zoo })}`);
 const ofPromise = ({ zoo, service_level: level }, days) => query({ zoo, service_level: level, days });
 export const series = (level, days) => ask(`data/series?${ofPromise(level, days)}`);
 export const details = (level, days) => ask(`data/details?${ofPromise(level, days)}`);
-export const beside = (level) => ask(`data/beside?${ofPromise(level)}`);
 export const requests = (wanted) => ask(`data/requests?${query(wanted)}`);
 export const request = (id) => ask(`data/requests/${encodeURIComponent(id)}`);
 

@@ -63,6 +63,4 @@ function shown(found, level) {
 }
 
 /** A sentence in which backticks mark code. */
-function marked(words) {
-  return words.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
-}
+const marked = (words) => words.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));

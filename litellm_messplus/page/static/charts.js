@@ -17,6 +17,7 @@ const TIMES = [
   [1, "{HH}:{mm}:{ss}", null, null, "\n{D} {MMM}", null, null, null, 1],
 ];
 const FONT = "12px system-ui, sans-serif";
+const MARKS = 8;
 const shown = new Set();
 let made = 0;
 
@@ -76,6 +77,17 @@ export function chartCard(title) {
     fillTable(state, details);
   };
   return { card: state.card, update };
+}
+
+/** The newest marks of a range in the order of their times, models that answer worse among them. */
+export function marksOf({ points, marks }, { zoo, changes }) {
+  const falls = changes.filter((each) => each.zoo === zoo && each.after < each.before).map(({ since, candidate }) => ({ at: since, is_alarm: true, words: `${candidate} seems to answer worse` }));
+  return [...marks, ...falls].filter(({ at }) => at >= points[0]?.at).sort((a, b) => (a.at < b.at ? -1 : 1)).slice(-MARKS);
+}
+
+/** The part of a model that is the same for all charts of a range. */
+export function timed(found, level) {
+  return { times: found.points.map((point) => point.at), step: found.step_seconds, marks: marksOf(found, level) };
 }
 
 function remove(state) {

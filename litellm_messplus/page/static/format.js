@@ -19,10 +19,6 @@ export function count(value) {
   return isKnown(value) ? whole.format(value) : UNKNOWN;
 }
 
-export function number(value) {
-  return isKnown(value) ? exact.format(value).replace("-", "−") : UNKNOWN;
-}
-
 /** A cost in the zoo's unit. */
 export function cost(value, unit) {
   if (!isKnown(value)) {

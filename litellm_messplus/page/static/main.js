@@ -100,7 +100,7 @@ async function show() {
   state.shown += 1;
   const { shown } = state;
   try {
-    await screens[state.screen].show(state.level, RANGES.find(([id]) => id === state.range)[2]);
+    await screens[state.screen].show({ ...state.level, changes: state.status.model_changes }, RANGES.find(([id]) => id === state.range)[2]);
     if (shown === state.shown) {
       troubleLine.hidden = true;
       content.dataset.shown = state.screen;

@@ -1,9 +1,9 @@
 // The details: which models served, where labels are from and what they cost, what is proved, how far
 // the zoo is switched on, and who spent.
 
-import { beside, details, series } from "./api.js";
+import { details, series } from "./api.js";
 import { certificateCard } from "./certificate.js";
-import { chartCard } from "./charts.js";
+import { chartCard, timed } from "./charts.js";
 import { shownTable } from "./csv.js";
 import { el, replace } from "./dom.js";
 import { candidateName, count, isUsed, modelName, promiseName } from "./format.js";
@@ -24,12 +24,12 @@ export function detailsScreen({ trouble }) {
     if (!isUsed(level)) {
       return;
     }
-    const [found, { sections }, { tables }] = await Promise.all([series(level, days), details(level, days), beside(level)]);
+    const [found, { sections }] = await Promise.all([series(level, days), details(level, days)]);
     const isEmpty = found.points.every((point) => point.requests === 0);
-    charts.calls.update(isEmpty ? null : calls(found));
-    charts.traffic.update(isEmpty ? null : traffic(found));
+    charts.calls.update(isEmpty ? null : calls(found, level));
+    charts.traffic.update(isEmpty ? null : traffic(found, level));
     replace(parts.sections, sections.filter((section) => section.tables.length).map(sectionCard));
-    replace(parts.beside, tables.length ? sectionCard({ title: "Served as before", tables }) : null);
+    replace(parts.beside, found.beside.length ? sectionCard({ title: "Served as before", tables: found.beside }) : null);
     if (certified !== promiseName(level)) {
       certified = promiseName(level);
       replace(parts.certificate, certificateCard(level, trouble));
@@ -49,24 +49,22 @@ function colourOf(models, name) {
   return name === "" ? "faint" : `c${(models.indexOf(name) % COLOURS) + 1}`;
 }
 
-function calls({ points, models, marks, step_seconds: step }) {
+function calls(found, level) {
+  const { points, models } = found;
   const names = [...models, ""].filter((name) => points.some((point) => point.served[name]));
   return {
-    times: points.map((point) => point.at),
-    step,
-    marks,
+    ...timed(found, level),
     note: "Of the answers that users saw.",
     format: count,
     series: names.map((name) => ({ name: modelName(candidateName(name)), colour: colourOf(models, name), kind: "bar", values: points.map((point) => point.served[name] ?? 0), write: count })),
   };
 }
 
-function traffic({ points, marks, step_seconds: step }) {
+function traffic(found, level) {
+  const { points } = found;
   const of = (name, colour, values) => ({ name, colour, kind: "bar", values: points.map(values), write: count });
   return {
-    times: points.map((point) => point.at),
-    step,
-    marks,
+    ...timed(found, level),
     note: "Open requests have not ended yet.",
     format: count,
     series: [

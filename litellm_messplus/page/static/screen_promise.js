@@ -1,8 +1,8 @@
 // One screen for a manager: what was promised and came, what that saved, how many came and failed, and
 // both over time. A zoo that is watched shows what is now beside the forecast.
 
-import { beside, series } from "./api.js";
-import { chartCard } from "./charts.js";
+import { series } from "./api.js";
+import { chartCard, marksOf, timed } from "./charts.js";
 import { shownTable } from "./csv.js";
 import { el, replace, svg } from "./dom.js";
 import { cost, count, interval, isKnown, isUsed, modelName, moment, percent, promiseName } from "./format.js";
@@ -27,13 +27,13 @@ export function promiseScreen() {
       return;
     }
     const isWatched = level.overall.satisfaction.requests === 0;
-    const [found, now] = await Promise.all([series(level, days), isWatched ? beside(level) : null]);
-    replace(parts.cards, ...(isWatched ? [watched(level), besideCard(now)] : inUse(level)));
+    const found = await series(level, days);
+    replace(parts.cards, ...(isWatched ? [watched(level), besideCard(found.beside)] : inUse(level)));
     const { points } = found;
     parts.nothing.hidden = points.some((point) => point.requests > 0);
     charts.satisfied.update(points.some((point) => point.judged) ? satisfied(found, level) : null);
     charts.money.update(points.some((point) => point.paid_at_largest) ? money(found, level) : null);
-    replace(parts.marks, found.marks.map(({ at, is_alarm: isAlarm, words }) => el("li", { class: isAlarm ? "alarmed" : "" }, el("b", {}, moment(at)), ` ${words}`)));
+    replace(parts.marks, marksOf(found, level).map(({ at, is_alarm: isAlarm, words }) => el("li", { class: isAlarm ? "alarmed" : "" }, el("b", {}, moment(at)), ` ${words}`)));
   }
 
   return { node, show };
@@ -69,7 +69,7 @@ function card(title, chip, figure, unit, drawing, sentence, advice = null, isBad
   );
 }
 
-function besideCard({ tables }) {
+function besideCard(tables) {
   return el("section", { class: "card fact wide", id: "beside" }, ...tables.map(shownTable));
 }
 
@@ -103,7 +103,6 @@ function gauge({ rate, low, high, promised }) {
   );
 }
 
-const timed = ({ points, step_seconds: step, marks }) => ({ times: points.map((point) => point.at), step, marks });
 
 function satisfied(found, level) {
   const { points, is_before: isBefore } = found;
@@ -111,7 +110,7 @@ function satisfied(found, level) {
   const promised = of("promised").map((value) => value ?? level.alpha);
   const low = Math.min(...[...of("low"), ...promised].filter(isKnown));
   return {
-    ...timed(found),
+    ...timed(found, level),
     title: isBefore ? "Satisfied as before, against what is to be promised" : "Satisfied, against the promise",
     domain: [Math.max(0, Math.floor(10 * low - 0.2) / 10), 1],
     format: (value) => percent(value, 0),
@@ -125,12 +124,13 @@ function satisfied(found, level) {
   };
 }
 
-function money(found, { cost_unit: unit, largest }) {
+function money(found, level) {
+  const { cost_unit: unit, largest } = level;
   const { points, is_before: isBefore } = found;
   const of = (name) => points.map((point) => (point.paid_at_largest > 0 ? point[name] : null));
   const write = (value) => cost(value, unit);
   return {
-    ...timed(found),
+    ...timed(found, level),
     title: isBefore ? "Cost as before, against always the largest" : "Cost, against always the largest",
     format: write,
     bands: [{ high: 0, low: 1, colour: "good-faint" }],

@@ -7,17 +7,15 @@
   function chosen() {
     try {
       return localStorage.getItem(KEY);
-    } catch {
-      return null; // storage is switched off: the choice lasts as long as the page
+    } catch { // storage is switched off: the choice lasts as long as the page
+      return null;
     }
   }
 
   function keep(theme) {
     try {
       localStorage.setItem(KEY, theme);
-    } catch {
-      // as above
-    }
+    } catch {} // as above
   }
 
   function show(theme) {
