@@ -149,7 +149,7 @@ def test_hostile_words_are_shown_as_words(desktop: Opened) -> None:
         dialog.wait_for()
         prompt, answer = dialog.locator("pre").all_text_contents()
         assert (prompt, answer) == (words, words)
-        assert in_line(words) in dialog.locator("td.words").all_text_contents()
+        assert in_line(words).strip() in dialog.locator("td.words").all_text_contents()
         assert words in dialog.locator("dl.summary").inner_text()  # who asked
         assert words in dialog.locator("p.reason").nth(1).inner_text()  # who could take it
         page.keyboard.press("Escape")
