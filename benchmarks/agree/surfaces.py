@@ -259,10 +259,6 @@ def _points(points: list[Any], *, is_newest: bool) -> Iterator[tuple[str, float]
             continue  # those of the newest reach back further than their own requests
         yield name, sum(each[field] for each in points)
     yield "saved", sum(each["paid_at_largest"] - each["paid"] for each in points)
-    called = (each[role].values() for each in points for role in ("served", "explored"))
-    yield "calls", sum(map(sum, called))
-    queues = sum((each["queue"] or 0.0) * each["requests"] for each in points)
-    yield "queue", queues / max(sum(each["requests"] for each in points), 1)
 
 
 def _listed(rows: list[Any]) -> Iterator[tuple[str, float]]:

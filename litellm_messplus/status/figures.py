@@ -301,7 +301,7 @@ JUDGE: tuple[Figure[Grading], ...] = (
     Figure("note", "Whether its labels count, in words.", row="labels", text="string"),
     Figure("kappa", "Cohen's kappa and its interval of 95 %: 1 is perfect agreement, 0 what chance "
            "gives.", lambda g: g.agreement.kappa, "judge_kappa", "agreement with users (kappa)",
-           "{{ '%.2f (%.2f to %.2f)' % (kappa, kappa_low, kappa_high) }}"),
+           "{{ '%.2f (%.2f to %.2f)' % (kappa, kappa_low, kappa_high) if kappa is not none }}"),
     Figure("kappa_low", "", lambda g: g.agreement.interval[0] if g.agreement.calls else None),
     Figure("kappa_high", "", lambda g: g.agreement.interval[1] if g.agreement.calls else None),
     Figure("both_satisfied", "The newest 1,000 calls that users judged too, by both verdicts.",
