@@ -61,4 +61,4 @@ def test_dollars_are_not_set_against_another_unit(counted: float) -> None:
 
     assert found.hindsight_mix is None
     assert found.note is not None
-    assert found.note.startswith("not known: LiteLLM charges 4 usd for calls of small")
+    assert found.note.startswith("not known: LiteLLM charges $4 for calls of small")

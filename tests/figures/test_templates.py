@@ -14,7 +14,7 @@ FOUND: dict[str, Any] = {"rate": 0.7, "cost": {"total": None}, "savings": None, 
     ("text", "expected"),
     [
         ("{{ rate | percent }}, {{ around(rate, 0.6, 0.8) }}", "70.0 %, 70.0 % (60.0 to 80.0 %)"),
-        ("{{ rate | figure('usd') }} in {{ rate | ms }}", "0.7 usd in 700 ms"),
+        ("{{ rate | figure('usd') }} in {{ rate | ms }}", "$0.7 in 700 ms"),
         ("{{ cost.total | figure('usd') }}", "unknown"),
         ("{{ savings.saved_share | percent }}", "unknown"),
         ("{{ name }}", "a b"),

@@ -13,8 +13,8 @@ from litellm_messplus.figures.words import figure, moment, percent, percent_arou
 @pytest.mark.parametrize(
     ("value", "unit", "expected"),
     [
-        (0.24729299545288086, "usd", "0.2473 usd"),
-        (0.000034162, "usd", "3.416e-05 usd"),
+        (0.24729299545288086, "usd", "$0.2473"),
+        (0.000034162, "usd", "$3.416e-05"),
         (2.0, None, "2"),
         (-0.0, None, "0"),
         (12, "requests", "12 requests"),
