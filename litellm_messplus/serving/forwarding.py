@@ -36,14 +36,20 @@ def build_forwarding(road: Road, worker: str, counters: Counters) -> APIRouter:
         try:
             shown = await road.answer(worker, asking)
         except (BrainAwayError, TimeoutError):
-            counters.failure("brain_away", "a client was told that the brain is away")
-            is_asked = scope["path"].endswith("/ready")
-            return PlainTextResponse(
-                Readiness.ABSENT if is_asked else "the brain is away: try again", 503
-            )
+            return _away(scope["path"], counters)
         found = Response(shown.body, shown.status)
         found.raw_headers = [(bytes(name), bytes(value)) for name, value in shown.headers]
         return found
 
     router.add_api_route(PATHS, forward, methods=METHODS, include_in_schema=False)
     return router
+
+
+def _away(path: str, counters: Counters) -> Response:
+    """Answer a client without the brain: whether requests are routed is known here too."""
+    if path.endswith("/messplus/metrics"):
+        return PlainTextResponse("messplus_up 0.0\n")
+    if path.endswith("/messplus/ready"):
+        return PlainTextResponse(Readiness.ABSENT, 503)
+    counters.failure("brain_away", "a client was told that the brain is away")
+    return PlainTextResponse("the brain is away: try again", 503)

@@ -239,7 +239,9 @@ def _apart(
                 settings.brain,
                 "`tcp://host:port`, for the brain of this database runs on another machine",
             )
-    except (DatabaseAwayError, BrainGoneError) as error:
+    except DatabaseAwayError as error:
+        logger.warning("starting without the database, which is tried again: %s", error)
+    except BrainGoneError as error:
         logger.warning("starting without the brain, which is tried again: %s", error)
     way = BrainApart(given, hands, keeper)
     plugin = MessplusPlugin(Parts(settings, way, prompt_tokens))
