@@ -38,13 +38,15 @@ def respond(client: httpx.Client, **body: Any) -> httpx.Response:
 def test_a_continued_response_stays_on_its_deployment_and_is_not_logged(
     client: httpx.Client, proxy: Proxy, upstream: Upstream, stream: bool
 ) -> None:
-    for earlier in (respond(client), respond(client)):
-        model = earlier.headers["x-messplus-model"].removeprefix("openai/")
+    both = respond(client), respond(client)
+    for earlier in both:
         proxy.wait_for_rows(
             "SELECT * FROM calls WHERE request_id = ? AND role = 'served'",
             1,
             earlier.headers["x-messplus-request-id"],
         )
+    for earlier in both:
+        model = earlier.headers["x-messplus-model"].removeprefix("openai/")
         requests = proxy.rows("SELECT COUNT(*) AS n FROM requests")
         upstream.requests.clear()
 
