@@ -112,6 +112,7 @@ class Judges:
     async def look(self) -> None:
         """Read what was spent on judges, and how users agree with them. Raises
         SQLAlchemyError."""
+        await self._workers.joined.wait()  # a worker alone knows what a judge costs
         read_at, now = time.monotonic(), datetime.now(UTC)
         today = now.date()
         async with self._database.connect() as connection:

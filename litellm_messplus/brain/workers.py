@@ -1,5 +1,6 @@
 """The workers of the proxy: what the brain asks of them, and what they have counted."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -50,10 +51,13 @@ class Workers:
         self._own, self._measured, self._distributed = own, measured, distributed
         self._connected: dict[str, _Worker] = {}
         self._gone: Counter[str] = Counter()
+        self.joined = asyncio.Event()
+        """Set once a worker has connected."""
 
     def join(self, worker: str, hands: Hands, started: datetime) -> None:
         """Note that a worker is connected, which ``started`` then."""
         self._connected[worker] = _Worker(hands, started)
+        self.joined.set()
 
     @property
     def first_started(self) -> datetime | None:
