@@ -111,8 +111,8 @@ class Hands(Protocol):
     async def decoded(self, given: str) -> str:
         """Decode the id of an answer that a client received to the one in the log."""
 
-    def know(self, zoos: dict[str, ZooNow], position: int) -> None:
-        """Take what has become of the zoos, as of a position in the log."""
+    def know(self, zoos: dict[str, ZooNow]) -> None:
+        """Take what has become of the zoos."""
 
     def written(self, ended: int) -> None:
         """Note that so many calls that ended since this worker connected are in the log."""

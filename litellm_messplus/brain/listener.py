@@ -121,7 +121,7 @@ class Listener:
         started = datetime.fromtimestamp(hello.started, UTC)
         self._brain.workers.join(hello.worker, cast("Hands", hands), started)
         self._connected[hands] = road
-        hands.know(dict(self._brain.zoos), self._brain.learner.position)
+        hands.know(dict(self._brain.zoos))
         try:
             await peer.run()
         finally:
@@ -140,7 +140,7 @@ class Listener:
         if now != self._told:
             self._told = now
             for hands in list(self._connected):
-                hands.know(now, self._brain.learner.position)
+                hands.know(now)
         counts = [(hands, road, road.received) for hands, road in self._connected.items()]
         if any(received != road.acknowledged for _, road, received in counts):
             await self._brain.journal.flush()

@@ -16,6 +16,8 @@ from litellm_messplus.runtime.vocabulary import CallRole
 
 REMEMBERED = 4096
 """Newest requests kept in memory; older ones are looked up in the log."""
+OPEN = 16
+"""Times as many are kept that have not ended: those of a worker that was killed never do."""
 
 
 @dataclass(eq=False, slots=True)
@@ -58,8 +60,8 @@ class Pending:
 
 
 class PendingRequests:
-    """The requests that were ordered: all whose user's call has not ended, and a bounded number of
-    the others. ``write`` logs one."""
+    """The requests that were ordered, a bounded number: more of those whose user's call has not
+    ended. ``write`` logs one."""
 
     def __init__(
         self, write: Callable[[RequestRecord], None], remembered: int = REMEMBERED
@@ -67,11 +69,14 @@ class PendingRequests:
         self._write = write
         self._newest: Bounded[str, Pending] = Bounded(remembered)
         self._unended: dict[str, Pending] = {}
+        self._most = OPEN * remembered
 
     def add(self, pending: Pending) -> None:
         """Remember a request until it has ended, and for some time after."""
         self._newest[pending.record.request_id] = pending
         self._unended[pending.record.request_id] = pending
+        if len(self._unended) > self._most:
+            del self._unended[next(iter(self._unended))]
 
     def get(self, request_id: str) -> Pending | None:
         """Return a request; None if it was forgotten."""

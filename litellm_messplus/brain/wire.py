@@ -255,7 +255,7 @@ class Peer:
             found = "", await getattr(self._served, frame.name)(*arguments)
         except Exception as error:
             found = _error(error)
-            if found[0] == "error":
+            if found[0] == "error" and not self.is_gone:  # else nobody waits for it
                 self._counters.failure("messages_failed", f"{frame.name} failed")
         with suppress(BrainAwayError):
             self._send((frame.number, *found))

@@ -60,14 +60,9 @@ async def reach(given: BrainSettings, seconds: float) -> int | None:
     while True:
         refused = ""
         try:
-            reader, writer = await connect(given.address)
-            writer.write(encoded(hello))
-            try:
-                welcome = await read_hello(reader)
-            finally:
-                writer.close()
-            if not (refused := welcome.refused):
-                return welcome.position
+            _, writer, welcome = await greet(given.address, hello)
+            writer.close()
+            return welcome.position
         except OSError:
             pass
         except UnlikeError as error:
@@ -79,13 +74,24 @@ async def reach(given: BrainSettings, seconds: float) -> int | None:
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def connect(
-    address: Path | tuple[str, int],
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a brain. Raises OSError if none listens."""
+async def greet(
+    address: Path | tuple[str, int], hello: Hello
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Hello]:
+    """Connect to a brain, say hello, and return the connection with its answer. Raises OSError if
+    none listens, UnlikeError if it refuses."""
     if isinstance(address, Path):
-        return await asyncio.open_unix_connection(address)
-    return await asyncio.open_connection(*address)
+        reader, writer = await asyncio.open_unix_connection(address)
+    else:
+        reader, writer = await asyncio.open_connection(*address)
+    try:
+        writer.write(encoded(hello))
+        welcome = await read_hello(reader)
+        if welcome.refused:
+            raise UnlikeError(welcome.refused)
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer, welcome
 
 
 class RemoteRoad:
@@ -150,15 +156,7 @@ class RemoteRoad:
     async def _connect(self) -> None:
         """Connect, and take what the brain asks until it is gone. Raises OSError and
         UnlikeError."""
-        reader, writer = await connect(self._address)
-        writer.write(encoded(self._hello))
-        try:
-            welcome = await read_hello(reader)
-            if refused := welcome.refused:
-                raise UnlikeError(refused)
-        except BaseException:
-            writer.close()
-            raise
+        reader, writer, _ = await greet(self._address, self._hello)
         assert self._hands is not None
         peer = Peer(reader, writer, Hands, self, Road, self._counters)
         self._ordered.clear()
@@ -191,9 +189,9 @@ class RemoteRoad:
             raise AttributeError(name)
         return partial(self._ask if methods(Road)[name].is_answered else self._tell, name)
 
-    def know(self, zoos: dict[str, ZooNow], position: int) -> None:
+    def know(self, zoos: dict[str, ZooNow]) -> None:
         if self._hands is not None:
-            self._hands.know(zoos, position)
+            self._hands.know(zoos)
         self._connected.set()
 
     def written(self, ended: int) -> None:

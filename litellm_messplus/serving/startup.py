@@ -45,8 +45,8 @@ from litellm_messplus.store.database import create_engine, without_passwords
 RETRY_SECONDS = 5.0
 FIRST_SECONDS = 30.0
 """Seconds that a start waits for a brain that another worker has started."""
-
 LOOK_SECONDS = 1.0
+"""Seconds of each try to reach it, before one is started."""
 
 OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
 """The function that opens the database and restores the engines, in any event loop."""

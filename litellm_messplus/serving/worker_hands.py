@@ -34,7 +34,6 @@ class WorkerHands:
         self.holding: frozenset[str] = frozenset()
         self.routed: frozenset[str] = frozenset()
         self.safe: dict[str, str] = {}
-        self.position: int | None = None
         self._judges: Bounded[tuple[str, str | None], JudgeCalls] = Bounded(JUDGES)
 
     async def authenticate(self, headers: list[tuple[bytes, bytes]]) -> Caller:
@@ -68,8 +67,7 @@ class WorkerHands:
     async def decoded(self, given: str) -> str:
         return plain_response_id(given)
 
-    def know(self, zoos: dict[str, ZooNow], position: int) -> None:
-        self.position = position
+    def know(self, zoos: dict[str, ZooNow]) -> None:
         self.zoos.update(
             {
                 name: self._configured[name].live(now.prices, now.absent, now.anchor)

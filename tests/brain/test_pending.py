@@ -2,6 +2,7 @@
 
 import pytest
 
+from litellm_messplus.brain import pending as module
 from litellm_messplus.brain.pending import Pending, PendingRequests
 from litellm_messplus.core.encoder import Conversation, Turn
 from litellm_messplus.labels.source import JudgedRequest
@@ -61,6 +62,14 @@ def test_only_ended_ones_are_forgotten() -> None:
         requests.ended(served_call(name))
     assert requests.get("r1") is None
     assert requests.get("r2") is not None
+
+
+def test_open_ones_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a killed worker never end."""
+    monkeypatch.setattr(module, "OPEN", 2)
+    requests = PendingRequests(nothing, remembered=1)
+    add(requests, *(pending(f"r{number}") for number in range(3)))
+    assert [requests.get(f"r{number}") is not None for number in range(3)] == [False, True, True]
 
 
 def test_words_are_dropped_after_the_last_call() -> None:
