@@ -161,8 +161,12 @@ class LiveCatalog:
                 due = reports[name].due(
                     engine.zoo, engine.state.catalog, engine.logged_prices, time.monotonic()
                 )
-                for candidate, change in due.items():
-                    has_reported |= await self._report(engine, candidate, change)
+                # All before the first is written: the log may tell of a change meanwhile.
+                entries = [_entry(engine, *each) for each in due.items()]
+                for record, after in entries:
+                    has_reported |= (
+                        await log.append_change(self.database, record, after) is not None
+                    )
         if has_reported:
             self.follow()
 
@@ -175,14 +179,14 @@ class LiveCatalog:
                 async with asyncio.timeout(SWEEP_SECONDS):
                     await self._due.wait()
 
-    async def _report(self, engine: Engine, candidate: str, change: Change) -> bool:
-        price = None if change is Change.GONE else engine.prices_now.get(candidate)
-        standing = engine.state.catalog.standings.get(candidate)
-        record = CandidateRecord(
-            new_id(), engine.zoo.name, candidate, datetime.now(UTC), change, plain_price(price)
-        )
-        if standing is None and candidate in engine.zoo.configured:
-            after: int | None = 0
-        else:
-            after = None if standing is None else standing.changes
-        return await log.append_change(self.database, record, after) is not None
+
+def _entry(engine: Engine, candidate: str, change: Change) -> tuple[CandidateRecord, int | None]:
+    """Return the log's entry of a change, and how many changes of the candidate come before it."""
+    price = None if change is Change.GONE else engine.prices_now.get(candidate)
+    standing = engine.state.catalog.standings.get(candidate)
+    record = CandidateRecord(
+        new_id(), engine.zoo.name, candidate, datetime.now(UTC), change, plain_price(price)
+    )
+    if standing is None and candidate in engine.zoo.configured:
+        return record, 0
+    return record, None if standing is None else standing.changes

@@ -105,7 +105,7 @@ def socket_path(database: str) -> Path:
     return path
 
 
-Until = Callable[[Workers], Awaitable[None]]
+Until = Callable[[Workers], Awaitable[object]]
 """Returns when a brain with these workers is to end."""
 
 
@@ -171,10 +171,6 @@ async def _until_unneeded(workers: Workers) -> None:
     waiting.cancel()
 
 
-async def _until_signalled(_: Workers) -> None:
-    await _signalled(signal.SIGTERM, signal.SIGINT).wait()
-
-
 def _signalled(*signals: signal.Signals) -> asyncio.Event:
     """Return an event that is set by any of the signals."""
     stopped = asyncio.Event()
@@ -192,12 +188,15 @@ def prepare() -> None:
 
 async def as_service(given: BrainSettings) -> None:
     """Be the brain until a signal; while another process is, wait for its end."""
+    stopped = _signalled(signal.SIGTERM, signal.SIGINT)
     is_waiting = False
-    while not await serve(given, _until_signalled):
+    while not stopped.is_set() and not await serve(given, lambda _: stopped.wait()):
         if not is_waiting:
             logger.info("another brain runs: this one waits for its end")
         is_waiting = True
-        await asyncio.sleep(WAIT_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_SECONDS):
+                await stopped.wait()
 
 
 def main() -> None:

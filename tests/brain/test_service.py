@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.link import reach
 from litellm_messplus.settings.load import load_settings
-from tests.support.patience import PATIENT
+from tests.support.patience import PATIENT, until
 from tests.support.ports import free_port
 from tests.support.proxy import zoo_config
 
@@ -56,11 +56,24 @@ async def test_it_is_reached_with_its_token(given: BrainSettings, tmp_path: Path
 
 
 async def test_a_second_one_takes_its_place(given: BrainSettings, tmp_path: Path) -> None:
-    with service(tmp_path) as second:
-        with service(tmp_path):
-            assert await reach(given, PATIENT) == 0
-        assert second.poll() is None
+    with ExitStack() as first:
+        first.enter_context(service(tmp_path))
         assert await reach(given, PATIENT) == 0
+        with service(tmp_path):
+            waits_in(tmp_path)
+            first.close()
+            assert await reach(given, PATIENT) == 0
+
+
+async def test_one_that_waits_ends_at_a_signal(given: BrainSettings, tmp_path: Path) -> None:
+    with service(tmp_path):
+        assert await reach(given, PATIENT) == 0
+        with service(tmp_path):
+            waits_in(tmp_path)
+
+
+def waits_in(folder: Path) -> None:
+    until(lambda: "this one waits" in (folder / "brain.log").read_text())
 
 
 def test_an_address_needs_a_token(given: BrainSettings, monkeypatch: pytest.MonkeyPatch) -> None:
