@@ -26,6 +26,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no download at import
 from threadpoolctl import threadpool_limits
 
 from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.opening import Opened
 from litellm_messplus.core.adaptive_policy import AdaptivePolicy
 from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.core.engine import Engine
@@ -36,8 +37,9 @@ from litellm_messplus.core.verdict import Given
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
-from litellm_messplus.serving.composition import BrainInside, Parts
+from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.inside import BrainInside
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.load import load_settings
@@ -130,9 +132,9 @@ async def begun(config: dict[str, Any], judged: int) -> MessplusPlugin:
     database = create_engine(settings.database)
     await migrate(database)
     position = await restore(database, engines)
-    brain = Brain(settings, encoder, engines, database, position)
+    brain = Brain(settings, encoder, engines, database)
+    brain.begin(Opened(position, await read_conversation_key(database)))
     plugin = MessplusPlugin(Parts(settings, BrainInside(brain, WorkerHands(zoos))))
-    plugin.parts.brain.line_log.begin(await read_conversation_key(database))
     plugin.start()
     return plugin
 

@@ -40,8 +40,9 @@ from litellm_messplus.records import LabelRecord, new_id, served_call_id
 from litellm_messplus.restore import fold
 from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.serving import startup
-from litellm_messplus.serving.composition import BrainInside, Parts
+from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import build_zoos
+from litellm_messplus.serving.inside import BrainInside
 from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.load import load_settings
 from litellm_messplus.store import log, snapshots
@@ -160,7 +161,8 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     database = create_engine(proxy.settings.database)
     await _judge_one_answer(database, f"{scaled.newest[:-5]}00000")
     settings, encoder = proxy.settings, load_encoder(proxy.settings.encoder)
-    brain = Brain(settings, encoder, proxy.engines, database, scaled.position)
+    brain = Brain(settings, encoder, proxy.engines, database)
+    brain.learner.begin_at(scaled.position)
     hands = WorkerHands({name: engine.zoo for name, engine in proxy.engines.items()})
     parts = Parts(settings, BrainInside(brain, hands))
     steps = Steps()
@@ -170,15 +172,15 @@ async def _of_a_running_proxy(proxy: Proxy, scaled: Scaled) -> dict[str, float]:
     async def feedback() -> None:
         number = BLOCK - 2 - 2 * next(numbers)  # requests without a label
         given = Feedback(id=f"{scaled.newest[:-5]}{number:05}", satisfied=True)
-        await parts.brain.feedback.accept(given, Caller("key-0", is_admin=True))
+        await brain.feedback.accept(given, Caller("key-0", is_admin=True))
 
     with steps.watched():
         parts.start()
-        while parts.brain.journal.position < await log.head(database):  # noqa: ASYNC110
+        while brain.journal.position < await log.head(database):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         found = {
-            "metrics_seconds": await _timed(parts.brain.watch.metrics),
-            "status_seconds": await _timed(parts.brain.watch.read),
+            "metrics_seconds": await _timed(brain.watch.metrics),
+            "status_seconds": await _timed(brain.watch.read),
             "feedback_seconds": await _timed(feedback),
         }
     await parts.close()

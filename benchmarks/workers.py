@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.throughput import cpu_seconds
 from litellm_messplus.brain.keeper import Keeper
 from litellm_messplus.brain.messages import OPEN, Asked, Asking, Caller, Ended, Replica, WantedLevel
-from litellm_messplus.brain.process import brain_settings
+from litellm_messplus.brain.place import brain_settings
 from litellm_messplus.core.encoder import Conversation
 from litellm_messplus.records import Asker, CallRecord, new_id, served_call_id
 from litellm_messplus.runtime.counters import Counters

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from litellm_messplus.records import CallRecord, Record, RequestRecord
+from litellm_messplus.records import CallRecord, Record, RequestRecord, storable
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.errors import NotWrittenError, TooOftenError, UnloggedRequestError
-from litellm_messplus.store.rows import storable
 
 LONGEST = 100_000
 """The most records held while the database is away; further ones are dropped and counted."""

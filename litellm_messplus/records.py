@@ -367,3 +367,11 @@ def replaced_call_id(request_id: str) -> str:
 def request_of(call_id: str) -> str:
     """Return the id of the request that a call was made for."""
     return call_id.rpartition(".")[0]
+
+
+def storable(text: str) -> str:
+    """Return the text as every database stores it: zero characters and unpaired surrogates
+    replaced."""
+    if text.isascii() and "\0" not in text:
+        return str(text)
+    return str(text).replace("\0", "�").encode("utf-8", "replace").decode()

@@ -13,6 +13,7 @@ opening           the database at this code's version, and the engines restored 
 judges            models that grade answers, and how far they are believed
 line_log          the lines of before a start, read from the log
 lease             one process of all on a database is the brain
+place             where the brain is found, and what it is started with
 wire              messages as bytes; who is let in
 road              the road of a request: what each message of a worker does
 arms              the promise of a request; whether it is routed or served as before, and decided

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from litellm_messplus.brain.decided import DecidedRequest
-from litellm_messplus.brain.messages import Asked, WantedLevel
+from litellm_messplus.brain.messages import HEADER, NAME_KEY, Asked, WantedLevel
 from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.core.decision import Reason
 from litellm_messplus.labels.buying import KeyShares
@@ -180,13 +180,6 @@ def conversation_of(request: Asked) -> str:
 # The promise that a request counts towards: its key's, its team's, the zoo's own, or that of the
 # level that it asks for, where its key may choose. What was asked for counts in a stream of its own
 # (`gold:asked`): so no caller changes what the keys of the level are promised.
-
-NAME_KEY = "messplus_service_level"
-"""The key of a level's name in the metadata of a key, of a team, and of a request."""
-HEADER = "x-messplus-service-level"
-"""The header of a request that names a level, which comes before its metadata."""
-MAY_KEY = "messplus_callers_may"
-"""The key in the metadata of a key or team, in place of the zoo's `callers_may`."""
 
 
 def service_level(zoo: Zoo, wanted: WantedLevel, counters: Counters) -> ServiceLevel:

@@ -20,6 +20,7 @@ from litellm_messplus.brain.messages import ZooNow
 from litellm_messplus.brain.metrics import Distributions
 from litellm_messplus.brain.modes import LiveModes, ModeChanges, WayBack
 from litellm_messplus.brain.monitoring import LostRequests, Retention, StatusWatch
+from litellm_messplus.brain.opening import Opened
 from litellm_messplus.brain.pending import PendingRequests
 from litellm_messplus.brain.road import RequestRoad
 from litellm_messplus.brain.web import Web
@@ -27,6 +28,7 @@ from litellm_messplus.brain.workers import Readiness, Workers
 from litellm_messplus.brain.zoos import ZooDesk
 from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.core.engine import Engine
+from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.encoders.service import FeatureService
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.judge.asking import JudgeSinks
@@ -34,6 +36,7 @@ from litellm_messplus.learning.learner import Learner
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.settings.schema import MessplusSettings
+from litellm_messplus.settings.zoo import Zoo
 from litellm_messplus.store.database import create_engine
 
 READING_CONNECTIONS = 2
@@ -43,8 +46,7 @@ READING_CONNECTIONS = 2
 class Brain:
     """The one brain of a database: it decides requests, logs them, learns from them and shows them.
 
-    ``engines`` have been restored up to ``position``. ``modes`` have been read from the database;
-    until then the modes of the file apply.
+    Until `begin`, the modes of the file apply.
     """
 
     def __init__(
@@ -53,9 +55,6 @@ class Brain:
         encoder: Encoder,
         engines: dict[str, Engine],
         database: AsyncEngine,
-        position: int = 0,
-        *,
-        modes: LiveModes | None = None,
     ) -> None:
         self.engines = engines
         self.database = database
@@ -67,7 +66,7 @@ class Brain:
         self.is_started = False
         distributions = Distributions()
         self.workers = Workers(counters, self._encoder_did, distributions.counts)
-        self.learner = Learner(database, engines, counters, position=position)
+        self.learner = Learner(database, engines, counters)
         self.journal = journal = keep(
             Journal(
                 self.learner,
@@ -88,7 +87,7 @@ class Brain:
         desk = keep(build_label_desk(settings, writer.report, counters, self.judges.of_zoo))
         self.holds = Holds(engines, self.catalog.candidate, counters)
         self.line_log = LineLog(database, self.holds, engines, counters)
-        self.modes = modes or LiveModes(settings.zoos)
+        self.modes = LiveModes(settings.zoos)
         self.changes = ModeChanges(database, self.modes)
         self.way_back = WayBack(database, engines, self.modes, self.changes, counters)
         self.samples = SamplePurses(settings.zoos, database)
@@ -167,10 +166,10 @@ class Brain:
         off."""
         return not self.modes.now[zoo].draws
 
-    def begin_at(self, position: int) -> None:
-        """Set the position in the log to begin at, up to which the engines have been restored since
-        this was built."""
-        self.learner.begin_at(position)
+    def begin(self, opened: Opened) -> None:
+        """Go on from where the database was opened, with the engines and modes restored from it."""
+        self.learner.begin_at(opened.position)
+        self.line_log.begin(opened.conversation_key)
 
     def start(self) -> None:
         """Begin encoding and writing the log in the running event loop."""
@@ -208,3 +207,11 @@ class Brain:
 
     def _encoder_failed(self, error: Exception) -> None:
         self.counters.failure("encoder_failures", f"prompts were not encoded: {error!r}")
+
+
+def new_brain(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> Brain:
+    """Return a brain of these zoos, with nothing read from its database. Raises
+    ConfigurationError."""
+    encoder = load_encoder(settings.encoder)
+    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
+    return Brain(settings, encoder, engines, create_engine(settings.database))

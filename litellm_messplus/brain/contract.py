@@ -17,8 +17,7 @@ from litellm_messplus.brain.messages import (
     Shown,
     ZooNow,
 )
-from litellm_messplus.core.answer import AnswerSurface
-from litellm_messplus.core.engine import Reading
+from litellm_messplus.core.answer import AnswerReading, AnswerSurface
 from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.labels.judge.prompts import Message
@@ -59,7 +58,7 @@ class Road(Protocol):
     def abandon(self, request_id: str) -> None:
         """End a request whose decision came too late for its worker, which served it without."""
 
-    async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
+    async def read(self, request_id: str, looks: AnswerSurface) -> AnswerReading | None:
         """Read the answer of the chosen candidate, and decide whether another one is called; None
         if it was read before."""
 

@@ -19,7 +19,7 @@ from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayErro
 from litellm_messplus.runtime.tasks import Periodic
 
 if TYPE_CHECKING:  # a start launches the process before it imports what both need
-    from litellm_messplus.brain.process import BrainSettings
+    from litellm_messplus.brain.place import BrainSettings
 
 
 LOOK_SECONDS = 1.0

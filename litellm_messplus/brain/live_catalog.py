@@ -33,9 +33,6 @@ LASTING_SECONDS = 90.0
 """Three times LiteLLM's default interval for bringing its models to all workers."""
 
 
-FAILURE = "models that came to a zoo, or went, are not known yet"
-
-
 class Reports:
     """The reports of one zoo by one worker: differences between its router and the log.
 
@@ -173,7 +170,7 @@ class LiveCatalog:
     async def _run(self) -> None:
         while True:
             self._due.clear()
-            with self.counters.tolerated("live_zoo_failures", FAILURE):
+            with self.counters.tolerated("live_zoo_failures", "changes of the models wait"):
                 await self.report()
             with suppress(TimeoutError):
                 async with asyncio.timeout(SWEEP_SECONDS):

@@ -41,6 +41,14 @@ OPEN = Admission()
 """Admission of every deployment."""
 
 
+NAME_KEY = "messplus_service_level"
+"""The key of a level's name in the metadata of a key, of a team, and of a request."""
+HEADER = "x-messplus-service-level"
+"""The header of a request that names a level, which comes before its metadata."""
+MAY_KEY = "messplus_callers_may"
+"""The key in the metadata of a key or team, in place of the zoo's `callers_may`."""
+
+
 @dataclass(frozen=True, slots=True)
 class WantedLevel:
     """What decides the level of a request, as far as it is stated."""

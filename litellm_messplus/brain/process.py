@@ -10,99 +10,29 @@ import asyncio
 import gc
 import json
 import logging
-import os
 import pickle
 import signal
 import sys
-import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import make_url
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.brain import new_brain
 from litellm_messplus.brain.lease import lease_of
 from litellm_messplus.brain.listener import Listener
-from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.brain.opening import open_database
+from litellm_messplus.brain.place import BrainSettings
 from litellm_messplus.brain.workers import Workers
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.encoders.lookup import load_encoder
 from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, in_one_line
-from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store.database import create_engine, explained
+from litellm_messplus.store.database import check_place, create_engine, explained
 
-TOKEN = "MESSPLUS_BRAIN_TOKEN"
-"""The environment variable of the token that workers on other machines show."""
-LONGEST_SOCKET = 100
-"""The most characters of a socket's path, of 107 that the system allows."""
 WAIT_SECONDS = 1.0
 """Seconds between two tries of a service to become the brain, while another one is."""
 LEAVE_SECONDS = 1.0
 """Seconds between two looks whether a worker is still connected."""
-
-
-@dataclass(frozen=True)
-class BrainSettings:
-    """What a brain is started with: the settings, the configured zoos, where workers connect, and
-    the folders from which the operator's own code is loaded."""
-
-    settings: MessplusSettings
-    zoos: Mapping[str, Zoo]
-    address: Path | tuple[str, int]
-    token: str = ""
-    folders: tuple[str, ...] = ()
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the settings that workers and brain must agree on."""
-        known = [self.settings.model_dump_json(), *sorted(self.zoos)]
-        return blake2b("\0".join(known).encode(), digest_size=16).hexdigest()
-
-
-def brain_settings(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> BrainSettings:
-    """Return what the brain of this configuration is started with, and its workers connect by.
-
-    Raises ConfigurationError for a brain over TCP without a token."""
-    url = make_url(settings.database)
-    if url.get_backend_name() == "sqlite":  # as this process finds it
-        url = url.set(database=os.path.abspath(url.database or ""))
-        settings = settings.model_copy(
-            update={"database": url.render_as_string(hide_password=False)}
-        )
-    address: Path | tuple[str, int]
-    token = os.environ.get(TOKEN, "")
-    if settings.brain.startswith("tcp://"):
-        host, _, port = settings.brain.removeprefix("tcp://").partition(":")
-        address = host, int(port)
-        if not token:
-            raise ConfigurationError(
-                "messplus.brain", settings.brain, f"with a secret in {TOKEN}, the same everywhere"
-            )
-    else:
-        address, token = socket_path(settings.database), ""
-    return BrainSettings(settings, dict(zoos), address, token, tuple(sys.path))
-
-
-def socket_path(database: str) -> Path:
-    """Return the path of the socket of a database's brain: next to a file of SQLite, else in a
-    folder of this user's for temporary files; the first that is short enough."""
-    url, name = make_url(database), blake2b(database.encode(), digest_size=16).hexdigest()
-    own = f"messplus-{os.getuid()}"
-    places = [Path(tempfile.gettempdir()) / own / name, Path("/tmp") / own / name]
-    if url.get_backend_name() == "sqlite":
-        places.insert(0, Path(f"{url.database}-socket"))
-    path = next((each for each in places if len(str(each)) <= LONGEST_SOCKET), places[-1])
-    if path.parent.name == own:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-    return path
 
 
 Until = Callable[[Workers], Awaitable[object]]
@@ -112,19 +42,15 @@ Until = Callable[[Workers], Awaitable[object]]
 async def serve(given: BrainSettings, until: Until) -> bool:
     """Be the brain of a database until then; return False at once if another process is. Raises
     ConfigurationError, and DatabaseAwayError."""
-    settings = given.settings
-    database = create_engine(settings.database)
-    lease = lease_of(database)
+    check_place(given.settings.database)
+    leased = create_engine(given.settings.database)
+    lease = lease_of(leased)
     try:
-        with explained(database):
+        with explained(leased):
             if not await lease.take():
                 return False
-        encoder = load_encoder(settings.encoder)
-        engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in given.zoos.items()}
-        modes = LiveModes(settings.zoos)
-        opened = await open_database(settings, engines, modes)
-        brain = Brain(settings, encoder, engines, database, opened.position, modes=modes)
-        brain.line_log.begin(opened.conversation_key)
+        brain = new_brain(given.settings, given.zoos)
+        brain.begin(await open_database(given.settings, brain.engines, brain.modes))
         brain.start()
         listener = Listener(brain, given.address, given.token, given.fingerprint)
         try:
@@ -139,7 +65,7 @@ async def serve(given: BrainSettings, until: Until) -> bool:
         return True
     finally:
         await lease.release()
-        await database.dispose()
+        await leased.dispose()
 
 
 def say(**outcome: Any) -> None:

@@ -25,9 +25,9 @@ from litellm_messplus.brain.monitoring import lost_call
 from litellm_messplus.brain.pending import REMEMBERED, Pending, PendingRequests
 from litellm_messplus.brain.web import Web
 from litellm_messplus.brain.workers import Workers
-from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.answer import AnswerReading, AnswerSurface
 from litellm_messplus.core.decision import Reason
-from litellm_messplus.core.engine import Engine, Reading
+from litellm_messplus.core.engine import Engine
 from litellm_messplus.costs.price import Price
 from litellm_messplus.journal import Journal
 from litellm_messplus.labels.source import LabelDesk
@@ -155,7 +155,7 @@ class RequestRoad:
         if pending is not None:
             self.ended(Ended(lost_call(request_id, pending.record.chosen)))
 
-    async def read(self, request_id: str, looks: AnswerSurface) -> Reading | None:
+    async def read(self, request_id: str, looks: AnswerSurface) -> AnswerReading | None:
         pending = self.pending.get(request_id)
         if pending is None or pending.decided is None:
             return None

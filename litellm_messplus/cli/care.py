@@ -27,8 +27,9 @@ def brain(config: options.Config = Path("proxy_config.yaml")) -> None:
 
     check_file(config)  # before the seconds that LiteLLM takes to load
     check_litellm()
-    from litellm_messplus.brain.process import as_service, brain_settings, prepare
-    from litellm_messplus.serving.checking import honoured
+    from litellm_messplus.brain.place import brain_settings
+    from litellm_messplus.brain.process import as_service, prepare
+    from litellm_messplus.serving.configuration import honoured
     from litellm_messplus.serving.litellm_seam import proxy_configuration
 
     settings, zoos = honoured(proxy_configuration(str(config)))

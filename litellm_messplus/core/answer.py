@@ -16,6 +16,18 @@ from numpy.typing import NDArray
 AnswerSurface = NDArray[np.float32]
 """The numbers of one answer, shape (len(ANSWER_NUMBERS),), as in the log; NaN if not known."""
 
+
+class AnswerReading(NamedTuple):
+    """Predictions of the chosen candidate's satisfaction, from the ``prompt`` and from its
+    ``answer``; the candidate that it ``goes_on_to``, to answer instead, and the satisfaction
+    ``expected`` of that; None if the answer is kept."""
+
+    prompt: float
+    answer: float
+    goes_on_to: str | None = None
+    expected: float | None = None
+
+
 ANSWER_VERSION = "answer-3"
 """Version of the numbers' meaning: those logged under another version are not learned from."""
 HEAD = TAIL = 1500

@@ -7,9 +7,8 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from litellm_messplus.core.answer import AnswerSurface
+from litellm_messplus.core.answer import AnswerReading, AnswerSurface
 from litellm_messplus.core.caches import Ahead
 from litellm_messplus.core.decision import Decision, Situation, aim, raised
 from litellm_messplus.core.encoder import EncoderFacts
@@ -67,17 +66,6 @@ class Question:
     def is_forced(self) -> bool:
         """Whether only one candidate can take it."""
         return self.is_gated and len(self.candidates) == 1
-
-
-class Reading(NamedTuple):
-    """Predictions of the chosen candidate's satisfaction, from the ``prompt`` and from its
-    ``answer``; the candidate that it ``goes_on_to``, to answer instead, and the satisfaction
-    ``expected`` of that; None if the answer is kept."""
-
-    prompt: float
-    answer: float
-    goes_on_to: str | None = None
-    expected: float | None = None
 
 
 Labelled = Callable[[Situation], bool | None]
@@ -229,21 +217,21 @@ class Engine:
             newcomers=tuple([each for each in estimates if each.candidate in fresh]),
         )
 
-    def reads(self, question: Question, choice: Choice, answer: AnswerSurface) -> Reading:
+    def reads(self, question: Question, choice: Choice, answer: AnswerSurface) -> AnswerReading:
         """Read the answer of the chosen candidate, and decide whether another one is called."""
         situation, decision = choice.situation, choice.decision
         prompt, shown = self.state.policy.shown(decision.chosen, question.prompt, Seen(answer))
         spread = situation.spread
         if not decision.reads or spread is None or decision.price is None:
-            return Reading(prompt, shown)
+            return AnswerReading(prompt, shown)
         estimates = situation.estimates
         names = [each.candidate for each in estimates]
         chances, costs = [e.satisfaction for e in estimates], [e.cost for e in estimates]
         place = names.index(decision.chosen)
         then = second(place, shown, chances, costs, spread, decision.price)
         if then is None:
-            return Reading(prompt, shown)
-        return Reading(prompt, shown, names[then.place], then.chance)
+            return AnswerReading(prompt, shown)
+        return AnswerReading(prompt, shown, names[then.place], then.chance)
 
     def _newcomers(self, alpha: float, candidates: tuple[str, ...]) -> tuple[str, ...]:
         """Return the candidates on trial; none if no other candidate could serve."""

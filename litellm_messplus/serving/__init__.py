@@ -2,7 +2,9 @@
 
 litellm_fit       tries the installed LiteLLM before anything starts, then starts
 startup           the configuration, the way to the brain, and then the plugin
+inside            the brain in this process
 checking          the same as a start, without one: `messplus check`
+configuration     the settings and zoos, and what LiteLLM's own would take from them
 plugin            the hooks that LiteLLM calls; whatever happens here, the request goes on
 composition       all parts of the plugin put together, started and stopped
 router            LiteLLM's healthy deployments in, those to try next out, as the brain orders

@@ -1,21 +1,19 @@
 """The hands of one worker: built around the way to the brain, started, and stopped in an order
 that loses nothing."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast
 
 from fastapi import APIRouter
-from sqlalchemy import make_url
 
-from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.contract import Road
 from litellm_messplus.brain.keeper import Keeper
-from litellm_messplus.brain.process import BrainSettings
+from litellm_messplus.brain.place import BrainSettings, shared_path
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
+from litellm_messplus.runtime.database_url import file_of
 from litellm_messplus.runtime.tasks import Closings, Periodic
-from litellm_messplus.serving.deployments.deployment import Failing, shared_path
+from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.gates import Gates
 from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.deployments.live_zoos import LiveZoos
@@ -33,35 +31,34 @@ from litellm_messplus.serving.second import SecondAnswers
 from litellm_messplus.serving.served import ServedCalls
 from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.schema import MessplusSettings
-from litellm_messplus.settings.zoo import Zoo, Zoos
+from litellm_messplus.settings.zoo import Zoo
 
 COUNTING_SHARE = 0.4
 """Share of the deadline that a request waits until the tokens of its long prompt are counted."""
 ANSWER_SECONDS = 1.0
 """Seconds beyond the deadline in which the brain must answer; then a request is served safely."""
-INSIDE = "inside"
-"""The id of the only worker of a brain inside it."""
 
 
-class BrainInside:
-    """The way to a brain in this process."""
+class Way(Protocol):
+    """The way to the brain: in this process, or in another one."""
 
-    def __init__(self, brain: Brain, hands: WorkerHands) -> None:
-        self.brain, self.worker = brain, INSIDE
-        self.road: Road = brain.road
-        self.zoos: Mapping[str, Zoo] = Zoos(brain.engines)
-        self.holds, self.safe = brain.holds.holds, dict[str, str]()
-        self.routes_all = brain.routes_all
-        self.counters = brain.counters
-        brain.workers.join(INSIDE, hands, datetime.now(UTC))
+    worker: str
+    road: Road
+    zoos: Mapping[str, Zoo]
+    counters: Counters
 
-    def start(self, tasks: Periodic) -> None:
-        """Begin in the running event loop."""
-        self.brain.start()
+    @property
+    def holds(self) -> Callable[[str], bool]: ...
 
-    async def close(self) -> None:
-        """Write everything."""
-        await self.brain.close()
+    @property
+    def routes_all(self) -> Callable[[str], bool]: ...
+
+    @property
+    def safe(self) -> Mapping[str, str]: ...
+
+    def start(self, tasks: Periodic) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class BrainApart:
@@ -98,7 +95,7 @@ class Parts:
     def __init__(
         self,
         settings: MessplusSettings,
-        way: BrainInside | BrainApart,
+        way: Way,
         prompt_tokens: PromptTokens | None = None,
     ) -> None:
         self.way, self.zoos = way, way.zoos
@@ -111,7 +108,8 @@ class Parts:
         gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         scores = AnswerScores(settings.zoos, counters)
         sink = CallSink(Meter(self.zoos, index.prices, counters), road, scores, counters)
-        failing = Failing(shared_path(make_url(settings.database)))
+        is_in_memory = file_of(settings.database) == ""
+        failing = Failing(None if is_in_memory else shared_path(settings.database, "failing"))
         self.served = keep(ServedCalls(open_requests, index, sink, failing, counters))
         closings.then(flush_log_events, "LiteLLM's log events")
         explorer = keep(Explorer(sink, counters))
@@ -134,12 +132,6 @@ class Parts:
             )
         )
         self.tasks = keep(Periodic(counters))
-
-    @property
-    def brain(self) -> Brain:
-        """The brain, if it is inside this process."""
-        assert isinstance(self.way, BrainInside)
-        return self.way.brain
 
     def routes(self) -> APIRouter:
         """Return the endpoints under `/messplus`."""

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from litellm_messplus.brain.contract import Road
 from litellm_messplus.brain.messages import Author, Continued, Ended
-from litellm_messplus.core.answer import ANSWER_VERSION, AnswerSurface
-from litellm_messplus.core.engine import Reading
+from litellm_messplus.core.answer import ANSWER_VERSION, AnswerReading, AnswerSurface
 from litellm_messplus.costs.price import Usage
 from litellm_messplus.records import CallRecord, RequestRecord
 from litellm_messplus.runtime.counters import Counters
@@ -55,7 +54,7 @@ class CallEnd:
     answer: EndedAnswer | None = None
     error: BaseException | None = None
     failure: Failure | None = None
-    reading: Reading | None = None
+    reading: AnswerReading | None = None
     looks: AnswerSurface | None = None
     served_not_chosen: bool = False
 

@@ -23,7 +23,7 @@ from litellm_messplus.brain.messages import (
     Shown,
     ZooNow,
 )
-from litellm_messplus.brain.process import BrainSettings
+from litellm_messplus.brain.place import BrainSettings
 from litellm_messplus.brain.wire import (
     FORMAT,
     BrainAwayError,

@@ -7,8 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from litellm_messplus.brain.messages import Author, Order
-from litellm_messplus.core.answer import AnswerSurface
-from litellm_messplus.core.engine import Reading
+from litellm_messplus.core.answer import AnswerReading, AnswerSurface
 from litellm_messplus.labels.source import JudgedRequest
 from litellm_messplus.records import RequestRecord, new_id
 from litellm_messplus.runtime.bounded import Bounded
@@ -110,7 +109,7 @@ class OpenRequest:
     response_id: str | None = None
     first: First | None = None
     """Set if its answer may be replaced."""
-    reading: Reading | None = None
+    reading: AnswerReading | None = None
     """Set if its answer was read."""
     looks: AnswerSurface | None = None
     """The surface of its answer with its score, if that was read."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from litellm_messplus.core.engine import Reading
+from litellm_messplus.core.answer import AnswerReading
 from litellm_messplus.records import served_call_id
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.vocabulary import CallRole
@@ -73,7 +73,7 @@ class SecondAnswers:
 
     async def _read(
         self, opened: OpenRequest, surface: Surface, response: object
-    ) -> Reading | None:
+    ) -> AnswerReading | None:
         """Read the answer; None for one that calls a tool, or that another candidate gave than the
         chosen one."""
         if opened.looks is None or surface.read_answer(response).tool_calls:

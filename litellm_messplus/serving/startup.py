@@ -1,34 +1,28 @@
-"""Start inside the proxy: the configuration, the database, the engines, then the plugin.
+"""Start inside the proxy: the configuration, the way to the brain, then the plugin.
 
 LiteLLM imports its callbacks from a plain function while its event loop already runs, so what
 must be awaited before the first request (migrations, restoring the state) runs in a thread with a
 loop of its own."""
 
-import asyncio
 import gc
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
 from subprocess import Popen
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from litellm_messplus.brain.brain import Brain
 from litellm_messplus.brain.keeper import BrainGoneError, Keeper
-from litellm_messplus.brain.modes import LiveModes
-from litellm_messplus.brain.opening import Opened, open_database
-from litellm_messplus.brain.process import BrainSettings, brain_settings
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.encoders.lookup import load_encoder
+from litellm_messplus.brain.place import BrainSettings, brain_settings
 from litellm_messplus.runtime.counters import logger
+from litellm_messplus.runtime.database_url import without_passwords
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
 from litellm_messplus.runtime.loading import version
 from litellm_messplus.runtime.tasks import apart
-from litellm_messplus.serving.checking import honoured, label_sources
-from litellm_messplus.serving.composition import BrainApart, BrainInside, Parts
+from litellm_messplus.serving.composition import BrainApart, Parts
+from litellm_messplus.serving.configuration import honoured, label_sources
 from litellm_messplus.serving.deployments import capabilities
 from litellm_messplus.serving.deployments.metering import PromptTokens
 from litellm_messplus.serving.link import reach
@@ -37,35 +31,14 @@ from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
-from litellm_messplus.store.database import create_engine, without_passwords
 
 # A start while the database is away, or the brain: LiteLLM serves as without the plugin until then.
 
 
-RETRY_SECONDS = 5.0
 FIRST_SECONDS = 30.0
 """Seconds that a start waits for a brain that another worker has started."""
 LOOK_SECONDS = 1.0
 """Seconds of each try to reach it, before one is started."""
-
-OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
-"""The function that opens the database and restores the engines, in any event loop."""
-
-
-def join_later(plugin: MessplusPlugin, open_database: OpenDatabase) -> None:
-    """Remove every zoo from the plugin until the database is reachable, then begin."""
-    zoos, plugin.zoos = plugin.zoos, {}
-    plugin.counters.add("database_awaited")
-
-    async def join() -> None:
-        opened = await _opened(plugin, open_database)
-        plugin.parts.brain.begin_at(opened.position)
-        plugin.parts.brain.line_log.begin(opened.conversation_key)
-        plugin.start()
-        plugin.zoos = zoos
-        logger.warning("the database is there: requests are routed from now on")
-
-    plugin.parts.tasks.start(join(), "joining")
 
 
 def route_later(plugin: MessplusPlugin, connected: Callable[[], Awaitable[None]]) -> None:
@@ -79,15 +52,6 @@ def route_later(plugin: MessplusPlugin, connected: Callable[[], Awaitable[None]]
         logger.warning("the brain answers: requests are routed from now on")
 
     plugin.parts.tasks.start(join(), "joining")
-
-
-async def _opened(plugin: MessplusPlugin, open_database: OpenDatabase) -> Opened:
-    """Open the database, and retry until it works; in a thread with a loop of its own, since a
-    long log takes long to fold."""
-    while True:
-        await asyncio.sleep(RETRY_SECONDS)
-        with plugin.counters.tolerated("database_awaited", "the database is not there yet"):
-            return await asyncio.to_thread(lambda: asyncio.run(open_database()))
 
 
 # One line in the proxy's log at its start: what is configured.
@@ -175,7 +139,10 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
     capabilities.warm_up([each for each in models if each.get("model_name") in zoos])
     hands = WorkerHands(zoos)
     if settings.brain == "inside":
-        plugin, position = _inside(settings, zoos, hands, prompt_tokens)
+        # With all that a brain needs, which a worker beside its brain never loads.
+        from litellm_messplus.serving.inside import started
+
+        plugin, position = started(settings, zoos, hands, prompt_tokens)
     else:
         plugin, position = _apart(settings, zoos, hands, prompt_tokens, launched)
     plugin.attach()
@@ -189,34 +156,6 @@ def _start(config: Mapping[str, Any], launched: Popen[bytes] | None) -> Messplus
         )
     )
     return plugin
-
-
-def _inside(
-    settings: MessplusSettings,
-    zoos: Mapping[str, Zoo],
-    hands: WorkerHands,
-    prompt_tokens: PromptTokens,
-) -> tuple[MessplusPlugin, int | None]:
-    """Build and start the plugin with the brain in this process; return it with the end of the log,
-    None while the database is away."""
-    encoder = load_encoder(settings.encoder)
-    engines = {name: Engine(zoo, encoder, settings.seed) for name, zoo in zoos.items()}
-    modes = LiveModes(settings.zoos)
-    opening = partial(open_database, settings, engines, modes)
-    try:
-        opened: Opened | None = apart(opening())
-    except DatabaseAwayError as error:
-        logger.warning("starting without the database, which is tried again: %s", error)
-        opened = None
-    database, position = create_engine(settings.database), opened and opened.position
-    brain = Brain(settings, encoder, engines, database, position or 0, modes=modes)
-    plugin = MessplusPlugin(Parts(settings, BrainInside(brain, hands), prompt_tokens))
-    if opened is None:
-        join_later(plugin, opening)
-    else:
-        brain.line_log.begin(opened.conversation_key)
-        plugin.start()
-    return plugin, position
 
 
 def _apart(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.records import storable
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus
-from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import calls, log_head, outcomes, requests
 
 # The model that wrote an answer, by its response id.

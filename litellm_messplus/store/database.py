@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFreeError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from litellm_messplus.runtime.database_url import without_passwords
 from litellm_messplus.runtime.errors import (
     BrokenLogError,
     ConfigurationError,
@@ -194,12 +194,6 @@ def _prepare_sqlite(
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     cursor.execute("PRAGMA synchronous = NORMAL")
     cursor.close()
-
-
-def without_passwords(url: str | URL) -> str:
-    """Return a URL, valid or not, for a message: without its passwords."""
-    text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
-    return re.sub(r"(//[^:/?@]*:).*(?=@)|(password=)[^&]*", r"\1\2***", text)
 
 
 def check_place(url: str) -> None:

@@ -14,8 +14,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.records import storable
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Change, LabelKind
-from litellm_messplus.store.rows import storable
 from litellm_messplus.store.tables import (
     calls,
     candidate_events,

@@ -13,9 +13,10 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from litellm_messplus.runtime.database_url import without_passwords
 from litellm_messplus.runtime.errors import ConfigurationError, MessplusError
 from litellm_messplus.store import schema
-from litellm_messplus.store.database import SQLITE, create_engine, without_passwords
+from litellm_messplus.store.database import SQLITE, create_engine
 
 
 class UnreadableDatabaseError(MessplusError):

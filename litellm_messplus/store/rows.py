@@ -34,6 +34,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from litellm_messplus.core.answer import ANSWER_NUMBERS, ANSWER_VERSION, AnswerSurface
 from litellm_messplus.core.encoder import Features
 from litellm_messplus.core.surface import NUMBERS, VERSION, Surface
+from litellm_messplus.records import storable
 from litellm_messplus.rows import FOREIGN, UNBOUNDED, Declared, by_type, columns_of, flat
 
 metadata = MetaData()
@@ -189,14 +190,6 @@ def _numbers(data: Logged, count: int) -> Features | None:
     """Decode so many numbers; None if there are none, or not so many."""
     numbers = features_from_bytes(data) if isinstance(data, bytes) else data
     return numbers if numbers is not None and numbers.shape == (count,) else None
-
-
-def storable(text: str) -> str:
-    """Return the text as every database stores it: zero characters and unpaired surrogates
-    replaced."""
-    if text.isascii() and "\0" not in text:
-        return str(text)
-    return str(text).replace("\0", "�").encode("utf-8", "replace").decode()
 
 
 STORABLE = r"^[^\x00]*$"

@@ -11,9 +11,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from litellm_messplus.runtime.database_url import without_passwords
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.store import erasing, hours, log, pruning
-from litellm_messplus.store.database import create_engine, without_passwords
+from litellm_messplus.store.database import create_engine
 from litellm_messplus.store.erasing import Owner as Owner  # from here, for the command
 from litellm_messplus.store.reading import reading
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -202,6 +204,14 @@ def test_only_the_proxy_knows_litellm() -> None:
     ]
 
     assert found == []
+
+
+def test_a_worker_loads_no_database_and_no_policy() -> None:
+    look = "import sys, litellm_messplus.serving.startup; print(*sys.modules, sep='\\n')"
+    found = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    loaded = set(found.stdout.split())
+    assert "litellm_messplus.brain.wire" in loaded
+    assert not loaded & {"sqlalchemy", "torch", "litellm_messplus.core.policy"}
 
 
 def test_every_room_and_every_module_beside_them_says_whom_it_may_import() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from litellm_messplus.brain import keeper as module
 from litellm_messplus.brain.keeper import BrainGoneError, Keeper, launch
-from litellm_messplus.brain.process import BrainSettings
+from litellm_messplus.brain.place import BrainSettings
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError, MessplusError
 from litellm_messplus.runtime.tasks import Periodic

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from litellm_messplus.brain import listener
-from litellm_messplus.brain.process import BrainSettings
+from litellm_messplus.brain.place import BrainSettings
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving.composition import BrainApart

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from litellm_messplus.brain.process import TOKEN, BrainSettings, brain_settings
+from litellm_messplus.brain.place import TOKEN, BrainSettings, brain_settings
 from litellm_messplus.runtime.errors import ConfigurationError
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.link import reach

@@ -21,7 +21,7 @@ from litellm.router_utils.pre_call_checks.deployment_affinity_check import Deplo
 from typer.testing import CliRunner, Result
 
 from litellm_messplus.cli.main import app
-from litellm_messplus.serving.checking import STRATEGIES
+from litellm_messplus.serving.configuration import STRATEGIES
 from litellm_messplus.serving.litellm_fit import UnfitLitellmError, check_litellm
 from litellm_messplus.serving.litellm_seam import proxy_configuration
 from litellm_messplus.settings.load import KNOWN_KEY, PERMIT, VARIABLES, check_start, load_settings

@@ -20,7 +20,7 @@ from litellm_messplus.labels.judge.prompts import CONVERSATION_CHARACTERS
 from litellm_messplus.page import charts, data, sign_ins
 from litellm_messplus.page.routes import HEADERS
 from litellm_messplus.page.sign_ins import Kind
-from litellm_messplus.serving.checking import check_affinity
+from litellm_messplus.serving.configuration import check_affinity
 from litellm_messplus.serving.deployments.prices import CACHED_FROM, public_dollars
 from litellm_messplus.settings.labels import RUBRIC
 from litellm_messplus.store.judging import AGREEMENT_WINDOW

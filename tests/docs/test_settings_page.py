@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.brain.arms import NAME_KEY
+from litellm_messplus.brain.messages import NAME_KEY
 from litellm_messplus.cli import options
 from litellm_messplus.serving.deployments.deployment import candidate_of
 from litellm_messplus.serving.deployments.prices import (

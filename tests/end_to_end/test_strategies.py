@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.serving.checking import STRATEGIES
+from litellm_messplus.serving.configuration import STRATEGIES
 from tests.support.proxy import Proxy, ask, deployment, zoo_config
 from tests.support.upstream import Upstream
 

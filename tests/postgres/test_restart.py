@@ -9,7 +9,7 @@ import pytest
 
 from litellm_messplus.brain.access import administrator, administrator_or_page
 from litellm_messplus.brain.messages import Caller
-from tests.support.in_process import running
+from tests.support.in_process import brain_of, running
 from tests.support.patience import PATIENT
 from tests.support.postgres import Postgres, postgres_server
 
@@ -26,7 +26,7 @@ async def client(own_server: Postgres, tmp_path: Path) -> AsyncIterator[httpx.As
     """An administrator who asks a worker on that server."""
     url = await own_server.new_database()
     async with running(tmp_path, database=url) as plugin:
-        app = plugin.parts.brain.web.app
+        app = brain_of(plugin.parts).web.app
         for dependency in (administrator, administrator_or_page):
             app.dependency_overrides[dependency] = lambda: Caller(None, is_admin=True)
         transport = httpx.ASGITransport(app=app)

@@ -15,7 +15,7 @@ from litellm_messplus.store.tables import calls, labels, requests
 from litellm_messplus.store.zoo_modes import ModeRow
 from litellm_messplus.switching.modes import Arm, Mode, Pace, ZooMode
 from tests.support.builders import NOW
-from tests.support.in_process import DEPLOYMENTS, written
+from tests.support.in_process import DEPLOYMENTS, brain_of, written
 from tests.support.journey import LARGE, SMALL, Journey, journey, user
 from tests.support.patience import PATIENT
 
@@ -57,7 +57,7 @@ async def test_feedback_that_comes_with_the_next_request_is_taken(tmp_path: Path
         await proxy.answers(await proxy.ask())
         verdict = {"id": "chatcmpl-1", "satisfied": False}
         await proxy.ask(metadata={"user_api_key_hash": "key", "messplus_feedback": verdict})
-        await proxy.plugin.parts.brain.road.next_turn.close()
+        await brain_of(proxy.plugin.parts).road.next_turn.close()
         await proxy.settled()
     (label,) = await written(tmp_path, labels)
     assert (label.source, label.value) == ("feedback", 0.0)
@@ -127,7 +127,7 @@ async def test_a_canary_takes_its_share_and_keeps_it_as_it_grows(tmp_path: Path)
     drawn: dict[float, list[str]] = {}
     async with journey(tmp_path, WATCH) as proxy:
         for revision, share in enumerate((0.1, 0.3), start=1):
-            proxy.plugin.parts.brain.modes.learn({"zoo": canary(share, revision)})
+            brain_of(proxy.plugin.parts).modes.learn({"zoo": canary(share, revision)})
             for number in range(400):
                 await proxy.ask(f"question {number}", call_id=f"{share}-{number}")
             await proxy.settled()
@@ -144,7 +144,7 @@ async def test_a_canary_takes_its_share_and_keeps_it_as_it_grows(tmp_path: Path)
 
 async def test_every_turn_of_a_conversation_is_served_the_same_way(tmp_path: Path) -> None:
     async with journey(tmp_path, WATCH) as proxy:
-        proxy.plugin.parts.brain.modes.learn({"zoo": canary(0.5)})
+        brain_of(proxy.plugin.parts).modes.learn({"zoo": canary(0.5)})
         for talk in range(20):
             turns = user(f"talk {talk}")
             for turn in range(4):
@@ -219,7 +219,7 @@ async def test_every_canary_request_is_drawn_for_whether_it_is_decided_or_not(
     monkeypatch.setattr(arms, "Pace", lambda _: Pace(FEW, first=0))
     watch = {"sample": 0.0}
     async with journey(tmp_path, {**WATCH, "watch": watch}) as proxy:
-        proxy.plugin.parts.brain.modes.learn({"zoo": canary(0.5)})
+        brain_of(proxy.plugin.parts).modes.learn({"zoo": canary(0.5)})
         for number in range(40):
             await proxy.ask(f"question {number}")
         await proxy.settled()
@@ -232,7 +232,7 @@ async def test_a_budget_ends_the_sample(tmp_path: Path) -> None:
     watch = {"sample": 1.0, "budget_per_day": 1e-9}
     async with journey(tmp_path, {**WATCH, "watch": watch}) as proxy:
         explored = proxy.explores_nothing()
-        await proxy.plugin.parts.brain.samples.look()
+        await brain_of(proxy.plugin.parts).samples.look()
         await proxy.ask()
         await proxy.settled()
         assert proxy.counters == {"samples_over_budget": 1}

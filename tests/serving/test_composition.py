@@ -10,7 +10,7 @@ from litellm_messplus.runtime.tasks import Closes, Periodic
 from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.serving.router import RequestRouter
 from litellm_messplus.store.tables import requests
-from tests.support.in_process import written
+from tests.support.in_process import brain_of, written
 from tests.support.journey import journey
 
 
@@ -31,4 +31,4 @@ async def test_one_failing_close_loses_no_record(
     assert len(await written(tmp_path, requests)) == 1
     assert proxy.counters == {"shutdown_failures": count}
     await close(proxy.plugin.parts.tasks)
-    await close(proxy.plugin.parts.brain.tasks)
+    await close(brain_of(proxy.plugin.parts).tasks)

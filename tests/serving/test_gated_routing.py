@@ -10,7 +10,7 @@ from litellm.types.router import RouterRateLimitError
 
 from litellm_messplus.serving.deployments import gates
 from litellm_messplus.store.tables import requests
-from tests.support.in_process import written
+from tests.support.in_process import brain_of, written
 from tests.support.journey import live, routed, user
 
 REQUESTS = 2000
@@ -230,9 +230,9 @@ async def test_a_decision_that_comes_too_late_leaves_the_choice_among_those_that
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with routed(tmp_path, monkeypatch, ZOO) as proxy:
-        settings = proxy.plugin.parts.brain.road.decider.settings
+        settings = brain_of(proxy.plugin.parts).road.decider.settings
         late = settings.model_copy(update={"deadline_seconds": 1e-9})
-        monkeypatch.setattr(proxy.plugin.parts.brain.road.decider, "settings", late)
+        monkeypatch.setattr(brain_of(proxy.plugin.parts).road.decider, "settings", late)
         assert sorted(await proxy.choose(IMAGE)) == ["all", "eyes"]
         assert proxy.counters == {"deadlines_missed": 1}
 

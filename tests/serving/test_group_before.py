@@ -9,7 +9,7 @@ from litellm_messplus.serving.deployments.index import DeploymentIndex
 from litellm_messplus.serving.served import failed_end
 from litellm_messplus.store.tables import requests
 from litellm_messplus.switching.modes import Mode, ZooMode
-from tests.support.in_process import DEPLOYMENTS, written
+from tests.support.in_process import DEPLOYMENTS, brain_of, written
 from tests.support.journey import BROKEN, Journey, RoutedRequest, journey
 
 SMALL, LARGE = DEPLOYMENTS
@@ -29,7 +29,7 @@ NEW = member(SMALL, "llama-small", "small")
 
 async def watched(proxy: Journey, *deployments: dict[str, Any], **given: Any) -> RoutedRequest:
     """A watched request of a zoo whose group served before."""
-    proxy.plugin.parts.brain.modes.now["zoo"] = ZooMode(Mode.WATCH, before="group:llama")
+    brain_of(proxy.plugin.parts).modes.now["zoo"] = ZooMode(Mode.WATCH, before="group:llama")
     asked = await proxy.ask(deployments=deployments, **given)
     await proxy.settled()
     return asked

@@ -16,7 +16,7 @@ from litellm_messplus.serving import reading
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store.tables import outcomes, requests
 from tests.support import in_process
-from tests.support.in_process import call, log_event, running, written
+from tests.support.in_process import brain_of, call, log_event, running, written
 from tests.support.patience import until_it_holds
 
 
@@ -118,7 +118,7 @@ async def logged(folder: Path) -> list[tuple[Any, ...]]:
 
 def _large_is_better(plugin: MessplusPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        plugin.parts.brain.engines["zoo"].state.policy,
+        brain_of(plugin.parts).engines["zoo"].state.policy,
         "predict",
         lambda prompt, names: [0.9 if name == LARGE else 0.5 for name in names],
     )
@@ -278,7 +278,7 @@ async def test_a_restart_goes_on_with_its_conversations(tmp_path: Path) -> None:
         await agent.ask(served_by="large-1")
         agent.result()
     async with holding(tmp_path) as second:
-        brain = second.parts.brain
+        brain = brain_of(second.parts)
         await until_it_holds(lambda: bool(brain.holds.lines and brain.holds.lines._lines))
         agent.plugin = second
         assert await agent.ask() == "large-1"
@@ -290,7 +290,7 @@ async def test_a_restart_goes_on_with_its_conversations(tmp_path: Path) -> None:
 
 async def test_a_failing_identity_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with holding(tmp_path) as plugin:
-        lines = plugin.parts.brain.holds.lines
+        lines = brain_of(plugin.parts).holds.lines
         assert lines is not None
         monkeypatch.setattr(lines, "find", lambda *given: 1 / 0)
         assert await Agent(plugin).ask()

@@ -16,7 +16,7 @@ from litellm_messplus.costs.price import Price
 from litellm_messplus.labels.judge.asking import Reply
 from litellm_messplus.serving.judges import JudgeCalls
 from litellm_messplus.store.tables import gradings, requests
-from tests.support.in_process import written
+from tests.support.in_process import brain_of, written
 from tests.support.journey import Journey, journey
 from tests.support.judge import shown_answers
 from tests.support.patience import until_it_holds
@@ -51,7 +51,7 @@ async def simulated_judge(
 @asynccontextmanager
 async def purchasing(folder: Path, zoo: dict[str, Any]) -> AsyncIterator[Journey]:
     async with journey(folder, zoo) as proxy:
-        await proxy.plugin.parts.brain.judges.look()
+        await brain_of(proxy.plugin.parts).judges.look()
         yield proxy
 
 
@@ -69,11 +69,11 @@ async def serve(
 ) -> None:
     """Answer so many requests of a key and grade them, with a look at the log every ten."""
     response = {"id": "chatcmpl", "choices": [{"message": {"content": answer}}]}
-    judge = proxy.plugin.parts.brain.judges.of_zoo["zoo"]
+    judge = brain_of(proxy.plugin.parts).judges.of_zoo["zoo"]
     for number in range(count):
         if number % 10 == 0:
-            await proxy.plugin.parts.brain.journal.flush()
-            await proxy.plugin.parts.brain.buyers.look()
+            await brain_of(proxy.plugin.parts).journal.flush()
+            await brain_of(proxy.plugin.parts).buyers.look()
         asked = await proxy.ask(f"{number} {prompt}", key=key, max_tokens=8000)
         usage: dict[str, Any] = {
             "prompt_tokens": len(prompt) // 4,
@@ -81,7 +81,7 @@ async def serve(
         }
         await proxy.answers(asked, answer=response, **usage)
     await until_it_holds(lambda: not judge.waiting and not len(judge._busy))
-    await proxy.plugin.parts.brain.journal.flush()
+    await brain_of(proxy.plugin.parts).journal.flush()
 
 
 async def labels_by_key(folder: Path) -> dict[str, list[float]]:

@@ -14,7 +14,7 @@ from litellm_messplus.store.entries import read_entries
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.serving.test_holds import Agent, holding
 from tests.support.folding import bits
-from tests.support.in_process import DEPLOYMENTS, written
+from tests.support.in_process import DEPLOYMENTS, brain_of, written
 from tests.support.journey import ANSWER, LARGE, SMALL, Journey, journey
 
 NEVER_IN_TIME = 1e-9
@@ -26,7 +26,7 @@ USED: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 5, "response_c
 
 async def folded(proxy: Journey) -> Engine:
     """A fresh engine that has read the whole log."""
-    engine, database = proxy.engine, proxy.plugin.parts.brain.database
+    engine, database = proxy.engine, brain_of(proxy.plugin.parts).database
     fresh = Engine(engine._configured, engine.encoder, seed=0)
     async for entry in read_entries(database, 0, await log.head(database)):
         fresh.apply(entry)
@@ -66,7 +66,9 @@ async def test_its_verdict_counts_and_teaches_who_served(tmp_path: Path) -> None
         }
         await proxy.answers(asked, "large", **USED)
         given = Feedback(id="chatcmpl-1", satisfied=False)
-        said = await proxy.plugin.parts.brain.feedback.accept(given, Caller("key", is_admin=False))
+        said = await brain_of(proxy.plugin.parts).feedback.accept(
+            given, Caller("key", is_admin=False)
+        )
         assert said.outcome is Outcome.COUNTED
         assert engine.state.requests["default"] == 1
         assert engine.state.policy.queue("default") == pytest.approx(0.8)
@@ -115,7 +117,7 @@ class Bought:
 async def test_no_labels_are_bought_and_no_money_is_kept_for_them(tmp_path: Path) -> None:
     buyer = Bought()
     async with journey(tmp_path, deadline_seconds=NEVER_IN_TIME) as proxy:
-        proxy.plugin.parts.brain.road.decider.buyers = {"zoo": buyer}  # type: ignore[dict-item]
+        brain_of(proxy.plugin.parts).road.decider.buyers = {"zoo": buyer}  # type: ignore[dict-item]
         await proxy.ask()
     (row,) = await written(tmp_path, requests)
     assert row.label_probability is None
@@ -126,14 +128,14 @@ async def test_a_late_decision_keeps_holds(tmp_path: Path, monkeypatch: pytest.M
     async with holding(tmp_path) as plugin:
         agent = Agent(plugin)
         await agent.ask(served_by="small-2")
-        decider = plugin.parts.brain.road.decider
+        decider = brain_of(plugin.parts).road.decider
         late = decider.settings.model_copy(update={"deadline_seconds": NEVER_IN_TIME})
         monkeypatch.setattr(decider, "settings", late)
         for _ in range(2):  # the late one is a turn of the conversation as any other
             agent.result()
             assert await agent.ask() == "small-2"
-        await plugin.parts.brain.journal.flush()
-        assert bits(plugin.parts.brain.engines["zoo"]) == bits(await folded(Journey(plugin)))
+        await brain_of(plugin.parts).journal.flush()
+        assert bits(brain_of(plugin.parts).engines["zoo"]) == bits(await folded(Journey(plugin)))
     rows = (await written(tmp_path, requests))[1:]
     assert [(row.reason, row.chosen) for row in rows] == [("deadline_missed", SMALL)] * 2
     assert [(row.turn, row.hold, row.propensity) for row in rows] == [

@@ -19,7 +19,7 @@ from litellm_messplus.runtime.vocabulary import LabelKind
 from litellm_messplus.status.build import status_of
 from litellm_messplus.status.reading import RECENT_DECISIONS
 from litellm_messplus.store.tables import requests
-from tests.support.in_process import url, written
+from tests.support.in_process import brain_of, url, written
 from tests.support.journey import Journey, journey
 from tests.support.patience import PATIENT, turns, until_it_holds
 
@@ -95,13 +95,13 @@ def hurried(proxy: Journey, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -
     """The seconds that features may take, of each request; for an encoder that is held up none of
     them waits for so long."""
     waits: list[float] = []
-    features = proxy.plugin.parts.brain.features.features
+    features = brain_of(proxy.plugin.parts).features.features
 
     async def hurry(conversation: Conversation, timeout_seconds: float) -> Features | None:
         waits.append(timeout_seconds)
         return await features(conversation, PATIENT if encoder.gate.is_set() else 0.02)
 
-    monkeypatch.setattr(proxy.plugin.parts.brain.features, "features", hurry)
+    monkeypatch.setattr(brain_of(proxy.plugin.parts).features, "features", hurry)
     return waits
 
 
@@ -177,7 +177,7 @@ async def test_the_metrics_say_what_the_encoder_did(tmp_path: Path) -> None:
     async with serving(tmp_path) as (proxy, _encoder):
         for prompt in ("a", "b", "a"):
             await proxy.ask(prompt)
-        metrics = await proxy.plugin.parts.brain.watch.metrics()
+        metrics = await brain_of(proxy.plugin.parts).watch.metrics()
 
     assert "messplus_encoder_prompts 2.0\n" in metrics
     assert "messplus_encoder_cache_hits 1.0\n" in metrics

@@ -14,7 +14,7 @@ from litellm_messplus.serving.repeating import Explorer
 from litellm_messplus.store.tables import calls, labels, requests
 from tests.serving.test_holds import Agent, holding
 from tests.support.builders import label
-from tests.support.in_process import written
+from tests.support.in_process import brain_of, written
 
 OF_CONVERSATIONS = {"conversation", "line", "prefix", "turn", "hold"}
 OF_THE_RUN = {
@@ -40,7 +40,7 @@ async def serve(plugin: MessplusPlugin, folder: Path) -> None:
     for turn in range(1, 7):
         for place, agent in enumerate(agents):
             await agent.ask()
-            await plugin.parts.brain.journal.flush()
+            await brain_of(plugin.parts).journal.flush()
             if turn % 3 == 0:
                 agent.person(f"Now write the documentation of part {turn}, please.")
             else:
@@ -48,8 +48,8 @@ async def serve(plugin: MessplusPlugin, folder: Path) -> None:
             (*_, newest) = await written(folder, requests)
             if turn % 2:
                 value = float((turn + place) % 3 > 0)
-                plugin.parts.brain.journal.write(label(newest.request_id, value))
-                await plugin.parts.brain.journal.flush()
+                brain_of(plugin.parts).journal.write(label(newest.request_id, value))
+                await brain_of(plugin.parts).journal.flush()
 
 
 async def told(folder: Path, hold: str) -> list[tuple[Table, Sequence[dict[str, Any]]]]:

@@ -20,7 +20,7 @@ from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.restore import restore
 from litellm_messplus.runtime.errors import ConfigurationError, DatabaseAwayError
-from litellm_messplus.serving import startup
+from litellm_messplus.serving import inside as inside_module
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import database as store
@@ -30,7 +30,7 @@ from litellm_messplus.store.database import is_away
 from litellm_messplus.upkeep.verify import verify
 from tests.support.builders import build_engine, build_zoo, label, request, served_call, traffic
 from tests.support.folding import bits, fold_all, only_zoo
-from tests.support.in_process import inside
+from tests.support.in_process import brain_of, inside
 from tests.support.patience import PATIENT
 
 
@@ -73,16 +73,16 @@ async def test_the_key_is_known_before_a_request(database: AsyncEngine, database
 async def test_a_database_that_comes_later_brings_the_key_with_the_zoos(
     database: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(startup, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(inside_module, "RETRY_SECONDS", 0.0)
     settings, engines = settings_of(database_url), dict(engines_of(build_engine()))
     brain = Brain(settings, HashedNgrams(), engines, database)
     plugin = MessplusPlugin(inside(brain, settings))
-    startup.join_later(plugin, partial(open_database, settings, engines))
+    inside_module.join_later(plugin, brain, partial(open_database, settings, engines))
     began: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    monkeypatch.setattr(plugin.parts.brain.line_log, "begin", began.set_result)
+    monkeypatch.setattr(brain.line_log, "begin", began.set_result)
     async with asyncio.timeout(PATIENT):
         assert await began == await read_conversation_key(database)
-    assert plugin.parts.brain.engines == engines
+    assert brain_of(plugin.parts).engines == engines
     await plugin.close()
 
 

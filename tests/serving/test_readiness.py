@@ -20,13 +20,13 @@ from litellm_messplus.serving.composition import Parts
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.store import log
 from tests.support.builders import build_engine, request, served_call
-from tests.support.in_process import inside, running
+from tests.support.in_process import brain_of, inside, running
 
 
 @asynccontextmanager
 async def asking(parts: Parts) -> AsyncIterator[httpx.AsyncClient]:
     """A client who has a key of an administrator where one is asked for."""
-    app = parts.brain.web.app
+    app = brain_of(parts).web.app
     app.dependency_overrides[administrator] = lambda: Caller(None, is_admin=True)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as client:
@@ -65,12 +65,13 @@ async def test_a_log_that_cannot_be_written_is_told_until_it_can(
     async with running(tmp_path) as plugin, asking(plugin.parts) as client:
         with monkeypatch.context() as full:
             full.setattr(log, "append", without_room)
-            plugin.parts.brain.journal.write(request(zoo="zoo"))
+            brain_of(plugin.parts).journal.write(request(zoo="zoo"))
             await tried.wait()
             answer = await client.get("/messplus/ready")
             found = await scraped(client)
-        await plugin.parts.brain.journal.flush()
-        await plugin.parts.brain.journal.write_durably(served_call())  # in a turn after that one
+        journal = brain_of(plugin.parts).journal
+        await journal.flush()
+        await journal.write_durably(served_call())  # in a turn after that one
         after = await client.get("/messplus/ready")
     assert (answer.status_code, answer.text) == (200, "degraded")
     assert (found["messplus_up"], found["messplus_degraded"]) == (1.0, 1.0)
@@ -90,7 +91,7 @@ async def test_metrics_are_told_from_memory_where_the_log_cannot_be_read(
         before = await scraped(client)
         monkeypatch.setattr(monitoring, "SCRAPE_SECONDS", 0.01)
         monkeypatch.setattr(monitoring, "read_status", away)
-        plugin.parts.brain.watch._readings._found.clear()
+        brain_of(plugin.parts).watch._readings._found.clear()
         plugin.counters.add("routing_failures")
         found = await scraped(client)
     assert found["routing_failures"] == found["readings_given_up"] == 1.0

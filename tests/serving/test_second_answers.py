@@ -11,19 +11,20 @@ import litellm
 import pytest
 from litellm.integrations.custom_guardrail import CustomGuardrail
 
-from litellm_messplus.core.engine import Choice, Engine, Question, Reading
+from litellm_messplus.core.answer import AnswerReading
+from litellm_messplus.core.engine import Choice, Engine, Question
 from litellm_messplus.core.second_answer import CHECKED_SHARE
 from litellm_messplus.labels.source import AnsweredCall
 from litellm_messplus.runtime.stand_ins import replace
 from litellm_messplus.serving import repeating
 from litellm_messplus.store.tables import calls
-from tests.support.in_process import written
+from tests.support.in_process import brain_of, written
 from tests.support.journey import BROKEN, LARGE, SMALL, Journey, RoutedRequest, journey
 from tests.support.patience import until_it_holds
 
 PROXIED: dict[str, Any] = {"proxy_server_request": {}}
 SORRY, RIGHT = "Sorry, maybe.", "It is 4."
-READING = Reading(0.74, 0.31, LARGE, 0.8)
+READING = AnswerReading(0.74, 0.31, LARGE, 0.8)
 
 
 def answer(text: str, deployment: str, **hidden: Any) -> Any:
@@ -249,7 +250,7 @@ async def test_a_failed_second_gives_first(proxy: Journey, router: Router, tmp_p
 async def test_one_that_cannot_be_read_is_given(
     proxy: Journey, router: Router, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> Reading:
+    def fail(*_: Any) -> AnswerReading:
         raise ValueError("garbled")
 
     monkeypatch.setattr(Engine, "reads", fail)
@@ -312,7 +313,7 @@ class Source:
 async def test_one_of_ten_replaced_is_shown_to_the_sources(proxy: Journey, router: Router) -> None:
     """By a draw of the request's id; its judge waits for both answers, to see them at once."""
     source = Source()
-    proxy.plugin.parts.brain.road.desk._sources = {"zoo": (source,)}
+    brain_of(proxy.plugin.parts).road.desk._sources = {"zoo": (source,)}
     for number in range(60):
         asked = await proxy.ask(f"question {number}", **PROXIED)
         await told(proxy, asked)

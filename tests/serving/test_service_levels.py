@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from litellm_messplus.brain.arms import HEADER, granted_level, service_level
-from litellm_messplus.brain.messages import WantedLevel
+from litellm_messplus.brain.arms import granted_level, service_level
+from litellm_messplus.brain.messages import HEADER, WantedLevel
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.errors import ConfigurationError, RefusedError
 from litellm_messplus.serving.surfaces.identity import wanted_level

@@ -11,6 +11,7 @@ from litellm_messplus.status.alerts import AlertKind
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.zoo_modes import WAY_BACK
 from litellm_messplus.switching.modes import Mode
+from tests.support.in_process import brain_of
 from tests.support.journey import BROKEN, Journey, journey
 
 ON = {"mode": "on", "before": "openai/large"}
@@ -45,23 +46,23 @@ async def serve(
 
 
 def mode_of(proxy: Journey) -> Mode:
-    return proxy.plugin.parts.brain.modes.now["zoo"].mode
+    return brain_of(proxy.plugin.parts).modes.now["zoo"].mode
 
 
 def why(proxy: Journey) -> str:
     """What the newest change of the mode gives as its reason."""
-    return proxy.plugin.parts.brain.modes.rows["zoo"].reason
+    return brain_of(proxy.plugin.parts).modes.rows["zoo"].reason
 
 
 async def looks(proxy: Journey) -> None:
     """The way back looks at the outcomes, as it does every few seconds."""
-    await proxy.plugin.parts.brain.way_back.look()
+    await brain_of(proxy.plugin.parts).way_back.look()
 
 
 async def returns(proxy: Journey) -> None:
     """The way back returns the zoo, whatever the outcomes are."""
     parts = proxy.plugin.parts
-    await parts.brain.way_back._return("zoo", parts.brain.modes.now["zoo"], "bad")
+    await brain_of(parts).way_back._return("zoo", brain_of(parts).modes.now["zoo"], "bad")
 
 
 async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path) -> None:
@@ -69,14 +70,14 @@ async def test_a_zoo_that_is_on_is_compared_with_what_is_held_out(tmp_path: Path
     async with journey(tmp_path, zoo) as proxy:
         await serve(proxy, 320)
         await looks(proxy)
-        modes = proxy.plugin.parts.brain.modes
+        modes = brain_of(proxy.plugin.parts).modes
         mode, row = modes.now["zoo"], modes.rows["zoo"]
         assert mode.mode is Mode.WATCH
         assert row.reason.startswith("errors: 100.0% of routed requests, 0.0% before")
         # Resumed, it holds the same conversations out.
         wanted = replace(mode, mode=Mode.ON)
-        await proxy.plugin.parts.brain.changes.change("zoo", wanted, "key", "mended")
-        assert proxy.plugin.parts.brain.modes.now["zoo"].holdout == 0.3
+        await brain_of(proxy.plugin.parts).changes.change("zoo", wanted, "key", "mended")
+        assert brain_of(proxy.plugin.parts).modes.now["zoo"].holdout == 0.3
 
 
 async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -84,7 +85,7 @@ async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptur
         await serve(proxy, 240)
         with caplog.at_level(logging.WARNING):
             await looks(proxy)
-        modes = proxy.plugin.parts.brain.modes
+        modes = brain_of(proxy.plugin.parts).modes
         mode, row = modes.now["zoo"], modes.rows["zoo"]
         assert mode.mode is Mode.WATCH
         assert row.by == WAY_BACK
@@ -96,7 +97,7 @@ async def test_a_failing_canary_returns(tmp_path: Path, caplog: pytest.LogCaptur
         assert row.forecast is None, "too few were decided aside"
         (alert,) = [
             each
-            for each in (await proxy.plugin.parts.brain.watch.read())["alerts"]
+            for each in (await brain_of(proxy.plugin.parts).watch.read())["alerts"]
             if each["kind"] == AlertKind.RETURNED
         ]
         assert alert["zoo"] == "zoo"
@@ -110,7 +111,7 @@ async def test_requests_that_were_granted_a_level_are_seen_too(tmp_path: Path) -
     async with journey(tmp_path, zoo) as proxy:
         await serve(proxy, 320, messplus_service_level="gold")
         await looks(proxy)
-        assert proxy.plugin.parts.brain.modes.rows["zoo"].happened is not None
+        assert brain_of(proxy.plugin.parts).modes.rows["zoo"].happened is not None
         assert why(proxy).startswith("errors: 100.0% of routed requests, 0.0% before")
 
 
@@ -121,7 +122,7 @@ async def test_what_was_forecast_is_held_against_what_happened_before_it_returne
     async with journey(tmp_path, CANARY) as proxy:
         await serve(proxy, 240)
         await looks(proxy)
-        returned = proxy.plugin.parts.brain.modes.rows["zoo"]
+        returned = brain_of(proxy.plugin.parts).modes.rows["zoo"]
     assert returned.forecast is not None
     assert returned.happened is not None
     assert returned.forecast["requests"] + returned.happened["requests"] == 240
@@ -138,7 +139,7 @@ async def test_a_zoo_returns_though_its_forecast_cannot_be_read(
         monkeypatch.setattr(observed.ObservedLog, "aside", unreadable)
         await looks(proxy)
         assert mode_of(proxy) is Mode.WATCH
-        assert proxy.plugin.parts.brain.modes.rows["zoo"].forecast is None
+        assert brain_of(proxy.plugin.parts).modes.rows["zoo"].forecast is None
         assert proxy.counters["forecasts_unread"] == 1
 
 
@@ -146,14 +147,14 @@ async def test_it_stays_returned_until_somebody_resumes(tmp_path: Path) -> None:
     async with journey(tmp_path, CANARY) as proxy:
         await serve(proxy, 240)
         await looks(proxy)
-        await proxy.plugin.parts.brain.changes.look()
-        now = proxy.plugin.parts.brain.modes.now["zoo"]
+        await brain_of(proxy.plugin.parts).changes.look()
+        now = brain_of(proxy.plugin.parts).modes.now["zoo"]
         assert now.mode is Mode.WATCH
         resumed = type(now)(Mode.CANARY, now.share, now.before, now.revision)
-        await proxy.plugin.parts.brain.changes.change("zoo", resumed, "key", "repaired")
+        await brain_of(proxy.plugin.parts).changes.change("zoo", resumed, "key", "repaired")
         await looks(proxy)  # what came before counts no more
         assert mode_of(proxy) is Mode.CANARY
-        status = await proxy.plugin.parts.brain.watch.read()
+        status = await brain_of(proxy.plugin.parts).watch.read()
     assert AlertKind.RETURNED not in {each["kind"] for each in status["alerts"]}
 
 
@@ -196,6 +197,6 @@ async def test_of_two_workers_one_returns_the_zoo(tmp_path: Path) -> None:
         for each in (one, two):
             await returns(each)
         returned = [each.counters.get("zoos_returned", 0) for each in (one, two)]
-        rows = await zoo_modes.history(one.plugin.parts.brain.database, "zoo", 10)
+        rows = await zoo_modes.history(brain_of(one.plugin.parts).database, "zoo", 10)
     assert sorted(returned) == [0, 1]
     assert len(rows) == 1

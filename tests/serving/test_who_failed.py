@@ -16,10 +16,10 @@ from litellm.llms.bedrock.common_utils import BedrockError
 from litellm.llms.openai.common_utils import OpenAIError
 from litellm.llms.vertex_ai.common_utils import VertexAIError
 from litellm.types.router import RouterRateLimitError, RouterRateLimitErrorBasic
-from sqlalchemy import make_url
 
+from litellm_messplus.brain.place import shared_path
 from litellm_messplus.runtime.vocabulary import Failure
-from litellm_messplus.serving.deployments.deployment import Failing, shared_path
+from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.failures import who_failed
 
 CLIENT, MODEL = Failure.REFUSED, Failure.UPSTREAM
@@ -286,13 +286,13 @@ def test_the_oldest_of_too_many_that_fail_is_forgotten() -> None:
 @pytest.mark.parametrize(
     ("url", "path"),
     [
-        ("sqlite+aiosqlite:////srv/messplus.db", "/srv/messplus.db-failing"),
-        ("sqlite+aiosqlite://", "None"),
+        ("sqlite+aiosqlite:////srv/messplus.db?timeout=3", "/srv/messplus.db-failing"),
         ("postgresql+asyncpg://us:secret@host/db", tempfile.gettempdir()),
     ],
-    ids=["file", "memory", "Postgres"],
+    ids=["file", "Postgres"],
 )
 def test_a_database_has_its_own_file(url: str, path: str) -> None:
-    found = str(shared_path(make_url(url)))
+    found = str(shared_path(url, "failing"))
     assert found.startswith(path)
+    assert found.endswith("-failing")
     assert "secret" not in found

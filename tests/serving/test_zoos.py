@@ -19,7 +19,7 @@ from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import observed, zoo_modes
 from litellm_messplus.store.database import create_engine
 from litellm_messplus.switching.modes import Mode
-from tests.support.in_process import running, url
+from tests.support.in_process import brain_of, running, url
 from tests.support.journey import Journey
 
 WATCH = {"mode": "watch", "before": "openai/large", "watch": {"sample": 0.0}}
@@ -30,7 +30,7 @@ async def asking(
     folder: Path, zoo: dict[str, Any] | None = None
 ) -> AsyncIterator[tuple[httpx.AsyncClient, MessplusPlugin]]:
     async with running(folder, zoo or WATCH) as plugin:
-        app = plugin.parts.brain.web.app
+        app = brain_of(plugin.parts).web.app
         app.dependency_overrides[administrator] = lambda: Caller("key-1", is_admin=True)
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://proxy") as client:
@@ -42,7 +42,7 @@ async def test_a_mode_is_changed_and_told_with_who_and_why(tmp_path: Path) -> No
         body = {"revision": 0, "mode": "canary", "share": 0.25, "reason": "it looks well"}
         answer = await client.patch("/messplus/zoos/zoo", json=body)
         assert answer.status_code == 200
-        assert plugin.parts.brain.modes.now["zoo"].mode is Mode.CANARY
+        assert brain_of(plugin.parts).modes.now["zoo"].mode is Mode.CANARY
         (shown,) = (await client.get("/messplus/zoos")).json()
     assert (shown["mode"], shown["share"], shown["revision"]) == ("canary", 0.25, 1)
     assert (shown["by"], shown["reason"]) == ("key-1", "it looks well")
@@ -76,7 +76,7 @@ async def test_what_bad_input_gets(
 ) -> None:
     async with asking(tmp_path) as (client, plugin):
         answer = await client.patch("/messplus/zoos/zoo", json=body)
-        assert plugin.parts.brain.modes.now["zoo"].revision == 0
+        assert brain_of(plugin.parts).modes.now["zoo"].revision == 0
     assert answer.status_code == status
     assert said in answer.text
 
@@ -97,7 +97,7 @@ async def test_only_administrators_may(tmp_path: Path, monkeypatch: pytest.Monke
         client._transport.app.dependency_overrides.clear()  # type: ignore[attr-defined]
         seen = await client.get("/messplus/zoos/zoo")
         changed = await client.patch("/messplus/zoos/zoo", json={"revision": 0, "mode": "on"})
-        assert plugin.parts.brain.modes.now["zoo"].mode is Mode.WATCH
+        assert brain_of(plugin.parts).modes.now["zoo"].mode is Mode.WATCH
     assert (seen.status_code, changed.status_code) == (403, 403)
 
 

@@ -6,19 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from litellm_messplus.brain.brain import Brain
+from litellm_messplus.brain.brain import Brain, new_brain
 from litellm_messplus.brain.listener import Listener
-from litellm_messplus.brain.modes import LiveModes
 from litellm_messplus.brain.opening import open_database
-from litellm_messplus.brain.process import BrainSettings, brain_settings
-from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.hashed_ngrams import HashedNgrams
+from litellm_messplus.brain.place import BrainSettings, brain_settings
 from litellm_messplus.serving.composition import BrainApart, Parts
 from litellm_messplus.serving.deployments.index import configured_zoos
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.load import load_settings
-from litellm_messplus.store.database import create_engine
 from tests.support import in_process
 from tests.support.journey import Journey
 from tests.support.patience import PATIENT
@@ -48,14 +44,10 @@ class Apart:
     @asynccontextmanager
     async def brain(self) -> AsyncIterator[Brain]:
         """A brain that listens. It is left as by a kill where `crash` was called."""
-        settings, encoder = self.given.settings, HashedNgrams()
-        engines = {name: Engine(zoo, encoder, 0) for name, zoo in self.given.zoos.items()}
-        opened = await open_database(settings, engines, modes := LiveModes(settings.zoos))
-        database = create_engine(settings.database)
-        brain = Brain(settings, encoder, engines, database, opened.position, modes=modes)
-        brain.line_log.begin(opened.conversation_key)
-        brain.start()
         given = self.given
+        brain = new_brain(given.settings, given.zoos)
+        brain.begin(await open_database(given.settings, brain.engines, brain.modes))
+        brain.start()
         listener = Listener(brain, given.address, given.token, given.fingerprint)
         await listener.start()
         try:

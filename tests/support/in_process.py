@@ -17,8 +17,9 @@ from litellm_messplus.core.encoder import Encoder
 from litellm_messplus.core.engine import Engine
 from litellm_messplus.core.hashed_ngrams import HashedNgrams
 from litellm_messplus.serving import router
-from litellm_messplus.serving.composition import BrainInside, Parts
+from litellm_messplus.serving.composition import Parts
 from litellm_messplus.serving.deployments.index import configured_zoos
+from litellm_messplus.serving.inside import BrainInside
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.load import load_settings
@@ -80,7 +81,7 @@ async def running(
     database = create_engine(settings.database)
     await migrate(database)
     plugin = MessplusPlugin(inside(Brain(settings, encoder, engines, database), settings))
-    plugin.parts.brain.line_log.begin(await read_conversation_key(database))
+    brain_of(plugin.parts).line_log.begin(await read_conversation_key(database))
     plugin.start()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(router, "new_id", lambda: f"{next(NUMBERS[folder]):032x}")
@@ -88,6 +89,12 @@ async def running(
             yield plugin
         finally:  # else the connections of a test that fails fail others
             await plugin.close()
+
+
+def brain_of(parts: Parts) -> Brain:
+    """The brain inside the worker's process."""
+    assert isinstance(parts.way, BrainInside)
+    return parts.way.brain
 
 
 def inside(brain: Brain, settings: MessplusSettings) -> Parts:

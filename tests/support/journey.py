@@ -14,7 +14,7 @@ from litellm_messplus.core.engine import Engine
 from litellm_messplus.serving.plugin import MessplusPlugin
 from litellm_messplus.store import log
 from tests.support import in_process, litellm_router
-from tests.support.in_process import METADATA, call, deployment, log_event, running
+from tests.support.in_process import METADATA, brain_of, call, deployment, log_event, running
 from tests.support.patience import until_it_holds
 
 Deployment = dict[str, Any]
@@ -95,7 +95,7 @@ class Journey:
 
     @property
     def engine(self) -> Engine:
-        return self.plugin.parts.brain.engines["zoo"]
+        return brain_of(self.plugin.parts).engines["zoo"]
 
     @property
     def counters(self) -> dict[str, int]:
@@ -147,7 +147,7 @@ class Journey:
     async def settled(self) -> None:
         """Wait until everything is decided in shadow and written."""
         await self.decided()
-        await self.plugin.parts.brain.journal.flush()
+        await brain_of(self.plugin.parts).journal.flush()
 
 
 @asynccontextmanager
@@ -194,11 +194,11 @@ class Routed(Journey):
         """Let the plugin look at the router, and the log be folded in."""
         parts = self.plugin.parts
         parts.live.look()
-        await parts.brain.catalog.report()
-        await parts.brain.journal.flush()
-        parts.brain.journal.follow()
-        head = await log.head(parts.brain.database)
-        await until_it_holds(lambda: parts.brain.journal.position >= head)
+        await brain_of(parts).catalog.report()
+        await brain_of(parts).journal.flush()
+        brain_of(parts).journal.follow()
+        head = await log.head(brain_of(parts).database)
+        await until_it_holds(lambda: brain_of(parts).journal.position >= head)
 
 
 def live(model: str, price: float, group: str = "zoo", **given: Any) -> Deployment:

@@ -7,7 +7,7 @@ from tests.support.proxy import Config, in_the_brain
 
 READS = """
 from litellm_messplus.core.engine import Engine
-from litellm_messplus.core.engine import Reading
+from litellm_messplus.core.answer import AnswerReading
 from litellm_messplus.core.answer import ANSWER_NUMBERS
 from litellm_messplus.runtime.stand_ins import replace
 
@@ -24,8 +24,8 @@ def reading_always(self, question, *given):
 
 def reads(self, question, choice, answer):
     if answer[SIGN] == 0.0:
-        return Reading(0.74, 0.9)
-    return Reading(0.74, 0.31, {then!r}, 0.8)
+        return AnswerReading(0.74, 0.9)
+    return AnswerReading(0.74, 0.31, {then!r}, 0.8)
 
 
 Engine.decide, Engine.reads = reading_always, reads

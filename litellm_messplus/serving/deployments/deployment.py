@@ -4,18 +4,15 @@ which of them are tried next, and which passed over."""
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import litellm
-from sqlalchemy import URL
 
 from litellm_messplus.brain.messages import Pin, Replica
 from litellm_messplus.runtime.errors import REFUSALS, ConfigurationError
@@ -284,16 +281,6 @@ PASSED_OVER_SECONDS = 60.0
 """Seconds until a request tries it again."""
 MOST_FAILING = 4096
 """Deployments of which that is known."""
-
-
-def shared_path(database: URL) -> Path | None:
-    """Return the path of the file by which the workers of one machine count together: next to a
-    file of SQLite, else in the folder of temporary files; None for a database in memory."""
-    if database.get_backend_name() == "sqlite":
-        name = database.database or ":memory:"
-        return None if name == ":memory:" else Path(f"{name}-failing")
-    key = blake2b(database.render_as_string(hide_password=False).encode(), digest_size=16)
-    return Path(tempfile.gettempdir()) / f"messplus-{key.hexdigest()}-failing"
 
 
 class Failing:

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from litellm_messplus.brain.contract import Road
-from litellm_messplus.brain.live_catalog import FAILURE
 from litellm_messplus.runtime.counters import Counters
 from litellm_messplus.runtime.tasks import Tasks
 from litellm_messplus.serving.deployments.deployment import (
@@ -76,7 +75,7 @@ class LiveZoos:
 
     def look(self) -> None:
         """Tell the brain the models and prices of all zoos, if the router shows other ones."""
-        with self.counters.tolerated("live_zoo_failures", FAILURE):
+        with self.counters.tolerated("live_zoo_failures", "the router's models are not known yet"):
             self._look()
 
     def _look(self) -> None:

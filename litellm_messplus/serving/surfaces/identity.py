@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from litellm_messplus.brain.arms import HEADER, MAY_KEY, NAME_KEY
-from litellm_messplus.brain.messages import WantedLevel
+from litellm_messplus.brain.messages import HEADER, MAY_KEY, NAME_KEY, WantedLevel
 from litellm_messplus.core.lines import IDS
-from litellm_messplus.records import Asker, Names
+from litellm_messplus.records import Asker, Names, storable
 from litellm_messplus.serving.litellm_seam import request_headers
 from litellm_messplus.serving.surfaces.answers import field, whole
 from litellm_messplus.serving.surfaces.conversation import read_conversation
 from litellm_messplus.serving.surfaces.request import IncomingRequest
-from litellm_messplus.store.rows import storable
 
 # Links of a request to its conversation: ids, a session, and the previous answer.
 
