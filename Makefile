@@ -69,7 +69,7 @@ test-litellm: $(LITELLM_INSTALLED) ## What knows LiteLLM, and real proxies, on a
 	$(LITELLM_VENV)/bin/python -c 'import sys; from importlib import metadata; found = metadata.version("litellm"); print("LiteLLM", found); sys.exit(found != "$(VERSION)")'
 	$(LITELLM_VENV)/bin/python -m pytest --numprocesses 2 --dist worksteal tests/serving
 	$(LITELLM_VENV)/bin/python -m pytest $(REAL)
-	$(LITELLM_VENV)/bin/python release/matrix.py note --ran 'real proxies'
+	$(LITELLM_VENV)/bin/python tools/matrix.py note --ran 'real proxies'
 
 test-postgres: $(INSTALLED) ## Workers on a real Postgres, and proxies with their history in it: needs Debian's postgresql.
 	$(VENV)/bin/pytest tests/postgres
@@ -92,10 +92,10 @@ wheel: $(INSTALLED) ## Build a wheel into dist/, and try it in a fresh environme
 	$(PYTHON) -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/pip install --quiet --constraint constraints.txt "$$(ls dist/*.whl)[postgres]"
 	cd dist && venv/bin/python ../.ci/try_wheel.py $(DATABASE)
-	$(WHEEL_VENV)/bin/python release/matrix.py note --ran wheel $(if $(DATABASE),--database $(DATABASE))
+	$(WHEEL_VENV)/bin/python tools/matrix.py note --ran wheel $(if $(DATABASE),--database $(DATABASE))
 
 release-dry: $(RELEASE_INSTALLED) ## All of a release but its end. TAG=v0.2.0: under that. DEMO=yes: `make run` and `make demo` too.
-	$(RELEASE_VENV)/bin/python -m release.dry $(if $(TAG),--tag "$(TAG)") $(if $(DEMO),--demo)
+	$(RELEASE_VENV)/bin/python -m tools.dry $(if $(TAG),--tag "$(TAG)") $(if $(DEMO),--demo)
 
 bench: $(INSTALLED) ## What routing costs: decision time, and throughput with and without.
 	$(VENV)/bin/python -m benchmarks.decision_time
@@ -108,7 +108,7 @@ pictures: $(INSTALLED) ## Take the pictures of the docs anew, of a run and a dem
 	$(VENV)/bin/python -m benchmarks.pictures
 
 site: $(SITE_INSTALLED) ## Build the site of the docs into dist/site; a link that leads nowhere fails.
-	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict --config-file tools/mkdocs.yml
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -m examples.install $(VENV)
@@ -132,13 +132,13 @@ $(VLLM_INSTALLED): tests/vllm/requirements.txt constraints.txt
 	$(VLLM_VENV)/bin/pip install --quiet --no-deps --require-hashes --requirement $<
 	touch $@
 
-$(RELEASE_INSTALLED): release/tools.txt
+$(RELEASE_INSTALLED): tools/release.txt
 	$(PYTHON) -m venv $(RELEASE_VENV)
 	$(RELEASE_VENV)/bin/pip install --quiet --requirement $<
 	touch $@
 
 # Nothing of the project is in it: the pages are read, not imported.
-$(SITE_INSTALLED): release/site.txt
+$(SITE_INSTALLED): tools/site.txt
 	$(PYTHON) -m venv $(SITE_VENV)
 	$(SITE_VENV)/bin/pip install --quiet --requirement $<
 	touch $@

@@ -1,4 +1,4 @@
-"""The table of docs/support.md: what has run together, from `release/matrix.json`.
+"""The table of docs/support.md: what has run together, from `tools/matrix.json`.
 
 Rows and columns are those of the matrix in `.github/workflows/ci.yml`; the releases of LiteLLM are
 those that the start of the plugin and `constraints.txt` name. What has not run is shown so.
@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from litellm_messplus.serving.litellm_fit import NEWEST, OLDEST
-from release.matrix import MATRIX, Ran, read
+from tools.matrix import MATRIX, Ran, read
 
 ROOT = Path(__file__).parents[1]
 BEGIN = "| Python | "

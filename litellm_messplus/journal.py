@@ -2,6 +2,7 @@
 for."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
@@ -19,6 +20,8 @@ from litellm_messplus.store.database import DatabaseFileGoneError, is_the_record
 RETRY_SECONDS = 0.5
 SETTLE_SECONDS = 10.0
 """How long a caller that gave a record up waits for the transaction that may be writing it."""
+LONGEST_REST = 0.1
+"""The longest pause between two commits, in seconds: a pause is as long as the write before it."""
 CLOSE_SECONDS = 10.0
 """The longest wait of a stop for a database that does not answer."""
 
@@ -128,9 +131,12 @@ class Journal:
     async def _run(self) -> None:
         while self._backlog or not self._closing:
             await self._woken()
+            began = time.monotonic()
             try:
                 await self._flush()
                 self.is_failing = False
+                # Decisions get half of a busy brain, and records that come meanwhile share a commit.
+                await asyncio.sleep(min(time.monotonic() - began, LONGEST_REST))
             except DatabaseFileGoneError as error:
                 self.is_failing = True
                 self._refuse_durable(error)

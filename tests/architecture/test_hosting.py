@@ -141,7 +141,6 @@ FIXED = re.compile(r"v(\d+\.\d+\.\d+)|sha256:[0-9a-f]{64}|TAG\W?")
 @pytest.mark.parametrize(
     "path",
     [
-        ROOT / "Dockerfile",
         ROOT / "README.md",
         *(ROOT / "deploy").iterdir(),
         *ROOT.glob("docs/*.md"),
@@ -155,7 +154,7 @@ def test_litellms_image_is_named_by_a_release_that_does_not_move(path: Path) -> 
 
 
 def test_the_image_is_built_on_a_litellm_that_is_taken() -> None:
-    dockerfile = (ROOT / "Dockerfile").read_text()
+    dockerfile = (ROOT / "deploy/Dockerfile").read_text()
     base = re.search(r"^ARG LITELLM=ghcr\.io/berriai/litellm:v(\S+)$", dockerfile, re.MULTILINE)
 
     assert base is not None
@@ -164,7 +163,7 @@ def test_the_image_is_built_on_a_litellm_that_is_taken() -> None:
 
 
 def test_the_image_copies_what_is_there() -> None:
-    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    lines = (ROOT / "deploy/Dockerfile").read_text().splitlines()
     copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
 
     assert copied

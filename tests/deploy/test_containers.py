@@ -82,7 +82,7 @@ def test_postgres_keeps_its_data_in_a_volume_and_is_awaited() -> None:
 
 def test_the_image_is_built_from_this_checkout() -> None:
     context = FILE.parent / PROXY["build"]["context"]
-    dockerfile = (context / "Dockerfile").read_text()
+    dockerfile = (context / PROXY["build"]["dockerfile"]).read_text()
 
     for name in PROXY["build"]["args"]:
         assert re.search(rf"^ARG {name}\b", dockerfile, re.MULTILINE)

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from release.licences import USED_AS_IT_IS, installed, is_free, licence_of, vendored
+from tools.licences import USED_AS_IT_IS, installed, is_free, licence_of, vendored
 from tests.support.markdown import ROOT, Document
 
 

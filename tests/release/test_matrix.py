@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.support_table import NOTHING, read_matrix, releases, table
-from release import matrix
-from release.matrix import Ran, joined, note, read, write
+from tools import matrix
+from tools.matrix import Ran, joined, note, read, write
 
 NEWEST = releases()["newest"]
 RAN = Ran("3.12", NEWEST, "SQLite", "all tests", "2026-11-01")

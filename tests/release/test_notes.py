@@ -2,8 +2,8 @@
 
 import pytest
 
-from release import notes
-from release.notes import UNRELEASED, declared_version, notes_of, read_release
+from tools import notes
+from tools.notes import UNRELEASED, declared_version, notes_of, read_release
 from tests.support.markdown import ROOT
 
 CHANGELOG = """# Changelog

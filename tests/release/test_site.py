@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from release.site import PAGES, place_of, rewritten
+from tools.site import PAGES, place_of, rewritten
 from tests.support.markdown import ROOT
 
 INDEX = (ROOT / "docs" / "README.md").read_text("utf-8")
@@ -22,7 +22,7 @@ class Loader(yaml.SafeLoader):
 
 
 Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
-SITE: dict[str, Any] = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
+SITE: dict[str, Any] = yaml.load((ROOT / "tools/mkdocs.yml").read_text(), Loader)
 
 
 def pages(nav: Any) -> Iterator[str]:

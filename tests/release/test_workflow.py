@@ -79,7 +79,7 @@ def test_the_commands_of_make_that_it_calls_are_there() -> None:
 
 def test_the_images_that_it_fixes_are_arguments_of_the_dockerfile() -> None:
     fixed = re.findall(r"fixed ([A-Z]+)\)", TEXTS["release.yml"])
-    dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
+    dockerfile = (ROOT / "deploy/Dockerfile").read_text("utf-8")
 
     assert sorted(fixed) == ["LITELLM", "UV"]
     for name in fixed:

@@ -1,10 +1,10 @@
 """What was tried together, from the runs themselves: versions of Python, LiteLLM and the database.
 
-    python release/matrix.py note --ran wheel [--database URL]   # by the Python that ran it
-    python release/matrix.py join FILE...
+    python tools/matrix.py note --ran wheel [--database URL]   # by the Python that ran it
+    python tools/matrix.py join FILE...
 
 `note` writes a file into `var/ran`, where a run has passed: `.ci/run` and `make wheel` call it.
-`join` puts such files, of this machine or the workflow's artifacts, into `release/matrix.json`, of
+`join` puts such files, of this machine or the workflow's artifacts, into `tools/matrix.json`, of
 which `make docs` makes the table of docs/support.md; of the same runs the newest is kept.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "var" / "ran"
-MATRIX = ROOT / "release" / "matrix.json"
+MATRIX = ROOT / "tools" / "matrix.json"
 KINDS = ("all tests", "tests", "real proxies", "wheel")
 """What can have been run: all tests, those without most real proxies, those of the serving room and
 all real proxies, and the wheel, which installed alone routes a request and counts a verdict."""

@@ -1,8 +1,8 @@
 """A release without its end: all that needs no network but the package index is done and checked.
 
-    python -m release.dry [--tag v0.2.0] [--demo]
+    python -m tools.dry [--tag v0.2.0] [--demo]
 
-Run by `make release-dry`, in an environment of its own (`release/tools.txt`). It builds what is
+Run by `make release-dry`, in an environment of its own (`tools/release.txt`). It builds what is
 committed, not what lies in the folder, into `dist/release`: wheel and sdist, twice with the same
 hashes; the wheel is installed into a new environment and routes a request there. `--demo` runs the
 two commands of the README on it too, which takes minutes. Beside them lie the notes, the SBOM and
@@ -23,9 +23,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from release.licences import vendored
-from release.notes import ROOT, Release, git, read_release
-from release.readme import run_commands
+from tools.licences import vendored
+from tools.notes import ROOT, Release, git, read_release
+from tools.readme import run_commands
 
 OUT = ROOT / "dist" / "release"
 ENVIRONMENT = OUT / "venv"
@@ -40,7 +40,7 @@ SCHEMAS = {
 
 def main() -> None:
     """Do all of it; the first step that fails ends it."""
-    parser = argparse.ArgumentParser(prog="python -m release.dry")
+    parser = argparse.ArgumentParser(prog="python -m tools.dry")
     parser.add_argument("--tag", help="the tag that is about to be made; else that of the commit")
     parser.add_argument("--demo", action="store_true", help="run the README's commands too")
     options = parser.parse_args()
@@ -130,7 +130,7 @@ def describe(release: Release) -> None:
     tool = [sys.executable, "-m", "cyclonedx_py", "environment"]
     run(*tool, *options, "--output-file", sbom, python)
     name_vendored(sbom)
-    done = run(python, ROOT / "release" / "licences.py", "--check")
+    done = run(python, ROOT / "tools" / "licences.py", "--check")
     (OUT / "licences.md").write_text(done, "utf-8")
     report(f"SBOM: {sbom.name}; the licences of all that is installed are known")
 

@@ -1,7 +1,7 @@
 """The licences of all that an environment has installed, as their metadata state them.
 
-    python release/licences.py           # a table in Markdown, of the environment of this Python
-    python release/licences.py --check   # fails where one is unknown, or asks too much of users
+    python tools/licences.py           # a table in Markdown, of the environment of this Python
+    python tools/licences.py --check   # fails where one is unknown, or asks too much of users
 
 Imports nothing but the standard library, so that it runs in the environment of a wheel.
 """

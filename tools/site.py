@@ -1,4 +1,4 @@
-"""Hooks of MkDocs (`mkdocs.yml`): the pages of `docs/` as a site, and what they link to beside it.
+"""Hooks of MkDocs (`mkdocs.yml`): the pages of `docs/` as a site, and what they link to.
 
 Pages link as they do in a checkout, so a link may lead out of `docs/`: to the README and its like,
 which become pages too, or to a file such as `deploy/compose.yaml`, which the site carries as it is.
