@@ -135,7 +135,7 @@ class Journal:
             try:
                 await self._flush()
                 self.is_failing = False
-                # Decisions get half of a busy brain, and records that come meanwhile share a commit.
+                # Decisions get half of a busy brain; records that come meanwhile share a commit.
                 await asyncio.sleep(min(time.monotonic() - began, LONGEST_REST))
             except DatabaseFileGoneError as error:
                 self.is_failing = True

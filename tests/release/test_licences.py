@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from tools.licences import USED_AS_IT_IS, installed, is_free, licence_of, vendored
 from tests.support.markdown import ROOT, Document
+from tools.licences import USED_AS_IT_IS, installed, is_free, licence_of, vendored
 
 
 @pytest.mark.parametrize(

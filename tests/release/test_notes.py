@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.support.markdown import ROOT
 from tools import notes
 from tools.notes import UNRELEASED, declared_version, notes_of, read_release
-from tests.support.markdown import ROOT
 
 CHANGELOG = """# Changelog
 

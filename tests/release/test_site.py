@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.site import PAGES, place_of, rewritten
 from tests.support.markdown import ROOT
+from tools.site import PAGES, place_of, rewritten
 
 INDEX = (ROOT / "docs" / "README.md").read_text("utf-8")
 LISTED = re.findall(r"^- \[[^\]]+\]\(([\w-]+\.md)\): \S", INDEX, re.MULTILINE)
