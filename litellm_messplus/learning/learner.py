@@ -101,7 +101,7 @@ class Learner:
             if is_next and entries is not None:
                 await self._fold_known(entries, appended.last)
             elif is_next:
-                await self._fold(appended.last, {type(record) for record in records})
+                await self._fold(appended.last, {type(each) for each in records}, is_own=True)
             else:
                 await self._fold(appended.last)
         finally:  # they are committed: what was not read back is folded in later
@@ -113,11 +113,13 @@ class Learner:
         await self._fold(await log.head(self.database))
         await self._do_what_is_due()
 
-    async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND) -> None:
-        """Read the log up to a position, and fold it in."""
+    async def _fold(self, upto: int, kinds: Kinds = EVERY_KIND, *, is_own: bool = False) -> None:
+        """Read the log up to a position, and fold it in. Only this process wrote it if it
+        ``is_own``."""
         self._turn_ends = time.perf_counter() + TURN_SECONDS
         async for entry in read_entries(self.database, self.position, upto, kinds):
-            self._recent.saw(entry)
+            if not is_own:
+                self._recent.forget(entry)
             await self._apply(entry)
         self.position = max(self.position, upto)
 

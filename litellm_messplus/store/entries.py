@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, Table, and_, func, select
+from sqlalchemy import Column, Row, Select, Table, and_, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from litellm_messplus.core.answer import AnswerSurface
@@ -39,7 +39,7 @@ from litellm_messplus.records import (
     RequestRecord,
     request_of,
 )
-from litellm_messplus.rows import columns_of, facet, rebuilt
+from litellm_messplus.rows import columns_of, facet, rebuilt, without_words
 from litellm_messplus.runtime.bounded import Bounded
 from litellm_messplus.runtime.vocabulary import CallRole, CallStatus, Change
 from litellm_messplus.store.first_answers import Remembered, before_in, with_before
@@ -100,12 +100,14 @@ async def _judged(
     if not ended and not label_rows:
         return []
     standing = await StandingLabels.read(connection, after, upto)
-    labelled = {row.position for row in label_rows}
+    of_labels = {row.position for row in label_rows}
     entries: list[Settled | Labelled] = []
     for row in sorted((*ended, *label_rows), key=lambda row: row.position):
         earlier = standing.of(row.call_id)
-        if row.position in labelled:
-            entries.append(_labelled(row, earlier))
+        if row.position in of_labels:
+            call = None if row.status is None else row
+            trial = rebuilt(Trial, row._mapping)
+            entries.append(labelled(row, row, trial, call, row.position, earlier, before_in(row)))
             standing.add(row.call_id, given(row))
         else:
             entries.append(settled(row, row, row.position, earlier, before_in(row)))
@@ -218,8 +220,8 @@ def _label_query(after: int, upto: int) -> Select[Any]:
             *_of(labels, "position", "kind", "source", "value", "weight", "probability"),
             *_of(labels, "call_id", "request_id"),
             *_of(calls, "role", "status", "is_cache_hit", "candidate", *ANSWER),
-            func.coalesce(requests.c.aim, requests.c.alpha).label("alpha"),
-            *_of(requests, "zoo", "service_level", "label_probability", "chosen", *PROMPT),
+            *_of(requests, "alpha", "aim", "zoo", "service_level", "label_probability", "chosen"),
+            *_of(requests, *PROMPT),
             *_facet(Gated),
             *_facet(Trial),
         )
@@ -230,24 +232,39 @@ def _label_query(after: int, upto: int) -> Select[Any]:
     return with_before(query, labels)
 
 
-def _labelled(found: Row[Any], earlier: tuple[Given, ...]) -> Labelled:
+def labelled(
+    label: Any,
+    request: Any,
+    trial: Trial,
+    call: Any,
+    position: int,
+    earlier: tuple[Given, ...] = (),
+    before: Before | None = None,
+) -> Labelled:
+    """Make the entry of a label, its request with its ``trial``, and its call, None if that had not
+    ended; from their records, or from all as one row."""
+    role = None if call is None else call.role
     # Only the served call can be labelled before it has ended: its id is known from the start.
-    is_served = found.role in (None, CallRole.SERVED)
-    trial, gated = rebuilt(Trial, found._mapping), _gated(found)
+    is_served = role in (None, CallRole.SERVED)
+    gated, candidate = _gated(request), None if call is None else call.candidate
     sampled = partial(_sampled, probability=trial.drawn(is_served=is_served))
-    author = found.candidate if _is_new(found) else None
-    answer = None if author is None else _answer(found)
-    return taken(
-        Labelled,
-        found,
+    is_new = call is not None and _is_new(call)
+    example = _example(candidate, request, role, _answer(call), before) if is_new else None
+    return Labelled(
+        position=position,
+        zoo=request.zoo,
+        service_level=request.service_level,
+        request_id=label.request_id,
+        call_id=label.call_id,
+        alpha=request.alpha if request.aim is None else request.aim,
         is_served=is_served,
-        given=sampled(given(found)),
+        given=sampled(given(label)),
         earlier=tuple(map(sampled, earlier)),
-        example=_example(author, found, found.role, answer, before_in(found)),
-        is_bought=found.label_probability is not None or found.role == CallRole.REPLACED,
+        example=example,
+        is_bought=request.label_probability is not None or role == CallRole.REPLACED,
         is_forced=gated is not None and gated.is_forced,
-        of_choice=trial.is_of_choice(found.candidate, chosen=found.chosen, is_served=is_served),
-        is_failed=found.status == CallStatus.FAILURE,
+        of_choice=trial.is_of_choice(candidate, chosen=request.chosen, is_served=is_served),
+        is_failed=call is not None and call.status == CallStatus.FAILURE,
     )
 
 
@@ -326,41 +343,47 @@ REMEMBERED = 4096
 
 
 class RecentRequests:
-    """Requests written by this process, and calls labelled by any process before they ended."""
+    """Requests written by this process, with their calls and labels."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._requests: Bounded[str, Remembered] = Bounded(remembered)
-        self._labelled_early: Bounded[str, None] = Bounded(remembered)
 
     def entries(self, records: Sequence[Record], before: int) -> list[Entry] | None:
         """Make the entries of records at the positions after ``before``; None if the log must be
-        read: for a label, for a call of a request that is no longer kept, and for a call labelled
-        early."""
-        found: list[Entry] = []
+        read, as one is about a request that is not remembered. All others are, from now on."""
+        found, is_known = list[Entry](), True
         for position, record in enumerate(records, start=before + 1):
-            match record:
-                case RequestRecord():
-                    self._requests[record.request_id] = Remembered(record, {})
-                    found.append(decided(record, position))
-                case CallRecord():
-                    known = self._requests.get(record.request_id)
-                    if known is None or record.call_id in self._labelled_early:
-                        return None
-                    found.append(
-                        settled(record, known.request, position, before=known.before(record))
-                    )
-                    known.ended(record)
-                case GradingRecord():  # no part of the fold
-                    continue
-                case _:
-                    return None
-        return found
+            if isinstance(record, GradingRecord):  # no part of the fold
+                continue
+            if (entry := self._entry(record, position)) is None:
+                is_known = False
+            else:
+                found.append(entry)
+        return found if is_known else None
 
-    def saw(self, entry: Entry) -> None:
-        """Note an entry read from the log, of any process."""
-        if isinstance(entry, Labelled) and entry.example is None:
-            self._labelled_early[entry.call_id] = None
-        elif isinstance(entry, Settled):
-            known = self._requests.get(request_of(entry.call_id))
-            if known is not None:
-                known.saw(entry)
+    def _entry(
+        self, record: RequestRecord | CallRecord | LabelRecord | CandidateRecord, position: int
+    ) -> Entry | None:
+        if isinstance(record, RequestRecord):
+            self._requests[record.request_id] = Remembered(without_words(record))
+            return decided(record, position)
+        if isinstance(record, CandidateRecord):
+            return None
+        known = self._requests.get(record.request_id)
+        if known is None:
+            return None
+        call_id, earlier = record.call_id, known.labels.of(record.call_id)
+        if isinstance(record, CallRecord):
+            known.calls[call_id] = without_words(record)
+            before = known.before(call_id, record.role)
+            return settled(record, known.request, position, earlier, before)
+        call = known.calls.get(call_id)
+        before = known.before(call_id, None if call is None else call.role)
+        known.labels.add(call_id, given(record))
+        trial = known.request.trial
+        return labelled(record, known.request, trial, call, position, earlier, before)
+
+    def forget(self, entry: Entry) -> None:
+        """Forget the request of an entry by another process: the log knows more of it."""
+        if isinstance(entry, Settled | Labelled):
+            self._requests.pop(request_of(entry.call_id), None)

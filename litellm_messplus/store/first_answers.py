@@ -5,16 +5,17 @@ thing is known: how another model answered it. Two joins along the primary key o
 the entries; the requests that this process wrote have it in memory.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import Select, Table, and_, case
 
 from litellm_messplus.core.answer import AnswerSurface
-from litellm_messplus.core.entries import Settled
 from litellm_messplus.core.predictor import Before
 from litellm_messplus.records import CallRecord, RequestRecord, replaced_call_id, served_call_id
 from litellm_messplus.runtime.vocabulary import CallRole
 from litellm_messplus.store.rows import logged_answer
+from litellm_messplus.store.standing import StandingLabels
 from litellm_messplus.store.tables import calls, served_call
 
 FIRST, SHOWN = calls.alias("first_calls"), calls.alias("shown_calls")
@@ -54,33 +55,23 @@ def _before(candidate: str | None, answer: AnswerSurface | None) -> Before | Non
     return None if candidate is None or answer is None else Before(candidate, answer)
 
 
-class Remembered(NamedTuple):
-    """A request of this process, and the answers to it that others may come after, by the ids of
-    their calls: None for one that was not read."""
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A request that this process wrote: its calls that have ended, by their ids, and the labels
+    that stand."""
 
     request: RequestRecord
-    answers: dict[str, Before | None]
+    calls: dict[str, CallRecord] = field(default_factory=dict)
+    labels: StandingLabels = field(default_factory=StandingLabels)
 
-    def before(self, call: CallRecord) -> Before | None:
-        """Return the answer that came before this call's."""
-        request_id = self.request.request_id
-        first = replaced_call_id(request_id)
-        if first in self.answers:
-            return None if call.call_id == first else self.answers[first]
-        is_unseen = call.role is CallRole.EXPLORATION
-        return self.answers.get(served_call_id(request_id)) if is_unseen else None
+    def before(self, call_id: str, role: CallRole | None) -> Before | None:
+        """Return the answer that came before that of a call; its ``role`` is None until it ends."""
+        first = self.calls.get(replaced_call_id(self.request.request_id))
+        if first is not None and first.call_id != call_id:
+            return _answer_of(first)
+        shown = self.calls.get(served_call_id(self.request.request_id))
+        return None if shown is None or role is not CallRole.EXPLORATION else _answer_of(shown)
 
-    def ended(self, call: CallRecord) -> None:
-        """Note the answer of a call."""
-        answer = logged_answer(call.answer_surface, call.answer_version)
-        self._note(call.call_id, _before(call.candidate, answer))
 
-    def saw(self, entry: Settled) -> None:
-        """Note the answer of a call read from the log."""
-        answer = None if entry.example is None else entry.example.answer
-        self._note(entry.call_id, _before(entry.candidate, answer))
-
-    def _note(self, call_id: str, answer: Before | None) -> None:
-        request_id = self.request.request_id
-        if call_id in (replaced_call_id(request_id), served_call_id(request_id)):
-            self.answers[call_id] = answer
+def _answer_of(call: CallRecord) -> Before | None:
+    return _before(call.candidate, logged_answer(call.answer_surface, call.answer_version))
