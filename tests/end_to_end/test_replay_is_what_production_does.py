@@ -107,7 +107,8 @@ def in_turn(recording: Recording, expected: Outcome) -> InTurn:
 def proxy(
     upstream: Upstream, recording: Recording, zoo: Config, in_turn: InTurn, tmp_path: Path
 ) -> Iterator[Proxy]:
-    config = zoo_config(upstream.url, tmp_path, seed=SEED)
+    # Inside, so that the encoder of the brain can number the requests of its worker.
+    config = zoo_config(upstream.url, tmp_path, seed=SEED, brain="inside")
     config["model_list"] = [_candidate(model, upstream.url) for model in MODELS]
     config["messplus"]["encoder"] = "tests.support.numbered:Numbered"
     config["messplus"]["zoos"] = {ZOO: {**zoo, "largest": recording.largest}}
