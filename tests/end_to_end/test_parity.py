@@ -78,11 +78,17 @@ PARITY = {"buy_labels": {"judge": JUDGE}, "label_rate": 1.0}
 LABELS = "SELECT labels.*, candidate, role FROM labels JOIN calls USING (call_id)"
 
 
+def all_labels(proxy: Proxy, requests: int) -> list[dict[str, Any]]:
+    """Wait until each call is labelled: two of a request, or all three where one explores."""
+    decided = proxy.wait_for_rows("SELECT exploration_calls FROM requests", requests)
+    return proxy.wait_for_rows(LABELS, sum(1 + each["exploration_calls"] for each in decided))
+
+
 def test_equal_answers_satisfy_and_nobody_is_asked(upstream: Upstream, tmp_path: Path) -> None:
     serve(upstream, the_largests)
     with running(config(upstream, tmp_path, PARITY), tmp_path) as proxy, proxy.client() as client:
         asked = asked_of(client, [f"alike {number}" for number in range(8)])
-        labels = proxy.wait_for_rows(LABELS, 2 * len(asked))
+        labels = all_labels(proxy, len(asked))
 
     assert judged(upstream) == []
     assert proxy.rows("SELECT * FROM gradings") == []
@@ -98,7 +104,7 @@ def test_different_answers_are_compared_blind_and_in_both_orders(
     serve(upstream, the_largests)
     with running(config(upstream, tmp_path, PARITY), tmp_path) as proxy, proxy.client() as client:
         asked = asked_of(client, [f"sum {number}" for number in range(6)])
-        labels = proxy.wait_for_rows(LABELS, 2 * len(asked))
+        labels = all_labels(proxy, len(asked))
 
     others = [label for label in labels if label["candidate"] != LARGEST]
     assert len(judged(upstream)) == 2 * len(others)
