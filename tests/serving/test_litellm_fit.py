@@ -234,25 +234,30 @@ def test_a_litellm_that_does_not_fit_ends_the_start(
 
 
 STARTUP = "litellm_messplus.serving.startup"
-STEPS = (
-    *("show_log", "threadpool_limits", "honoured", "load_encoder", "Engine", "LiveModes"),
-    *("PromptTokens", "capabilities.warm_up", "Parts"),
-)
+BRAIN = "litellm_messplus.brain.brain"
 OPENING = "litellm_messplus.brain.opening"
-OPENING_STEPS = (
-    *("migrate", "save_rules", "adopt", "log.mend_head", "restore", "keep_new"),
-    "read_conversation_key",
-)
+STEPS = {
+    STARTUP: ("show_log", "threadpool_limits", "honoured", "PromptTokens", "capabilities.warm_up"),
+    "litellm_messplus.serving.inside": ("check_place", "new_brain", "Parts"),
+    BRAIN: ("load_encoder", "Engine", "LiveModes"),
+    OPENING: (
+        *("migrate", "save_rules", "adopt", "log.mend_head", "restore", "keep_new"),
+        "read_conversation_key",
+    ),
+}
 
 
 @pytest.mark.parametrize(
     ("step", "error"),
     [
-        *((f"{STARTUP}.{step}", RuntimeError("two\nlines")) for step in STEPS),
+        *(
+            (f"{module}.{step}", RuntimeError("two\nlines"))
+            for module, steps in STEPS.items()
+            for step in steps
+        ),
         ("litellm_messplus.serving.litellm_fit.check_litellm", ImportError("two lines")),
-        *((f"{OPENING}.{step}", RuntimeError("two\nlines")) for step in OPENING_STEPS),
         (f"{OPENING}.migrate", OperationalError("", {}, sqlite3.OperationalError("two lines"))),
-        (f"{STARTUP}.load_encoder", PermissionError(13, "two lines")),
+        (f"{BRAIN}.load_encoder", PermissionError(13, "two lines")),
     ],
 )
 def test_any_error_of_a_start_is_one_line(
