@@ -58,7 +58,8 @@ def test_environment_variables_are_described(name: str) -> None:
 
 def test_the_variable_of_the_alembic_command_names_its_database(tmp_path: Path) -> None:
     url = f"sqlite+aiosqlite:///{tmp_path / 'named.db'}"
-    command = [sys.executable, "-m", "alembic", "upgrade", "head"]
+    command = [sys.executable, "-m", "alembic", "--config", "migrations/alembic.ini"]
+    command += ["upgrade", "head"]
     environment = {**os.environ, "MESSPLUS_DATABASE": url}
     subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
 
