@@ -43,7 +43,8 @@ def brain_settings(settings: MessplusSettings, zoos: Mapping[str, Zoo]) -> Brain
 
     Raises ConfigurationError for a brain over TCP without a token."""
     if file := file_of(settings.database):  # as this process finds it
-        database = settings.database.replace(file, os.path.abspath(file), 1)
+        driver, _, path = settings.database.partition(":///")
+        database = f"{driver}:///{os.path.abspath(file)}{path.removeprefix(file)}"
         settings = settings.model_copy(update={"database": database})
     address: Path | tuple[str, int]
     token = os.environ.get(TOKEN, "")

@@ -9,11 +9,9 @@ if TYPE_CHECKING:
 
 
 def file_of(database: str) -> str | None:
-    """Return the path in the URL of a SQLite database, empty in memory; None for another one."""
-    scheme, _, rest = database.partition("://")
-    if not scheme.startswith("sqlite"):
-        return None
-    return rest.removeprefix("/").partition("?")[0].removeprefix(":memory:")
+    """Return the path in the URL of a SQLite database; None for another one."""
+    scheme, _, rest = database.partition(":///")
+    return rest.partition("?")[0] if scheme.startswith("sqlite") else None
 
 
 def without_passwords(url: "str | URL") -> str:

@@ -11,7 +11,6 @@ from litellm_messplus.brain.keeper import Keeper
 from litellm_messplus.brain.place import BrainSettings, shared_path
 from litellm_messplus.records import new_id
 from litellm_messplus.runtime.counters import Counters
-from litellm_messplus.runtime.database_url import file_of
 from litellm_messplus.runtime.tasks import Closings, Periodic
 from litellm_messplus.serving.deployments.deployment import Failing
 from litellm_messplus.serving.deployments.gates import Gates
@@ -108,8 +107,7 @@ class Parts:
         gates = Gates(counters, count_seconds=COUNTING_SHARE * settings.deadline_seconds)
         scores = AnswerScores(settings.zoos, counters)
         sink = CallSink(Meter(self.zoos, index.prices, counters), road, scores, counters)
-        is_in_memory = file_of(settings.database) == ""
-        failing = Failing(None if is_in_memory else shared_path(settings.database, "failing"))
+        failing = Failing(shared_path(settings.database, "failing"))
         self.served = keep(ServedCalls(open_requests, index, sink, failing, counters))
         closings.then(flush_log_events, "LiteLLM's log events")
         explorer = keep(Explorer(sink, counters))

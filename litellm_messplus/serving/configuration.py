@@ -48,7 +48,7 @@ def check_strategy(router_settings: Mapping[str, Any]) -> None:
 
 OVERRULING = ("session_affinity", "deployment_affinity")
 """LiteLLM's checks that reduce a group to the deployment that first served the session, or the
-key: they make our ranking of the deployments void."""
+key: they make our choice void."""
 KEPT = ("responses_api_deployment_check", "encrypted_content_affinity")
 """The checks that pin a request only if no other deployment can serve it."""
 

@@ -74,17 +74,13 @@ OpenDatabase = Callable[[], Coroutine[None, None, Opened]]
 
 
 def join_later(plugin: MessplusPlugin, brain: Brain, opening: OpenDatabase) -> None:
-    """Remove every zoo from the plugin until the database is reachable, then begin."""
-    zoos, plugin.zoos = plugin.zoos, {}
-    plugin.counters.add("database_awaited")
+    """Begin when the database is reachable; until then, no zoo is routed."""
 
-    async def join() -> None:
+    async def joined() -> None:
         brain.begin(await _opened(brain.counters, opening))
         plugin.start()
-        plugin.zoos = zoos
-        logger.warning("the database is there: requests are routed from now on")
 
-    plugin.parts.tasks.start(join(), "joining")
+    plugin.route_later(joined, "the database is there")
 
 
 async def _opened(counters: Counters, opening: OpenDatabase) -> Opened:

@@ -1,10 +1,12 @@
 """The hooks that LiteLLM calls; each lets the request through whatever fails here."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from litellm import BadRequestError
 from litellm.integrations.custom_logger import CustomLogger
 
+from litellm_messplus.runtime.counters import logger
 from litellm_messplus.runtime.errors import RefusedError
 from litellm_messplus.serving import litellm_limits, litellm_seam
 from litellm_messplus.serving.composition import Parts
@@ -22,8 +24,20 @@ class MessplusPlugin(CustomLogger):  # type: ignore[misc]
         self.counters = parts.counters
 
     def start(self) -> None:
-        """Begin encoding and writing the log in the running event loop."""
+        """Begin in the running event loop."""
         self.parts.start()
+
+    def route_later(self, awaited: Callable[[], Awaitable[None]], come: str) -> None:
+        """Leave every zoo to LiteLLM until what is ``awaited`` has ``come``, in words."""
+        zoos, self.zoos = self.zoos, {}
+        self.counters.add("database_awaited")
+
+        async def join() -> None:
+            await awaited()
+            self.zoos = zoos
+            logger.warning("%s: requests are routed from now on", come)
+
+        self.parts.tasks.start(join(), "joining")
 
     def attach(self) -> None:
         """Add the routes to the running proxy, and the stop to its shutdown."""

@@ -1,14 +1,14 @@
 """Start inside the proxy: the configuration, the way to the brain, then the plugin.
 
 LiteLLM imports its callbacks from a plain function while its event loop already runs, so what
-must be awaited before the first request (migrations, restoring the state) runs in a thread with a
-loop of its own."""
+must be awaited before the first request runs in a thread with a loop of its own. While the database
+or the brain is away, LiteLLM serves as without the plugin."""
 
 import gc
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from subprocess import Popen
 from typing import Any
 
@@ -32,26 +32,10 @@ from litellm_messplus.serving.worker_hands import WorkerHands
 from litellm_messplus.settings.schema import MessplusSettings
 from litellm_messplus.settings.zoo import Zoo
 
-# A start while the database is away, or the brain: LiteLLM serves as without the plugin until then.
-
-
 FIRST_SECONDS = 30.0
 """Seconds that a start waits for a brain that another worker has started."""
 LOOK_SECONDS = 1.0
 """Seconds of each try to reach it, before one is started."""
-
-
-def route_later(plugin: MessplusPlugin, connected: Callable[[], Awaitable[None]]) -> None:
-    """Remove every zoo from the plugin until a brain answers."""
-    zoos, plugin.zoos = plugin.zoos, {}
-    plugin.counters.add("database_awaited")
-
-    async def join() -> None:
-        await connected()
-        plugin.zoos = zoos
-        logger.warning("the brain answers: requests are routed from now on")
-
-    plugin.parts.tasks.start(join(), "joining")
 
 
 # One line in the proxy's log at its start: what is configured.
@@ -186,7 +170,7 @@ def _apart(
     plugin = MessplusPlugin(Parts(settings, way, prompt_tokens))
     plugin.start()
     if position is None:
-        route_later(plugin, way.link.connected)
+        plugin.route_later(way.link.connected, "the brain answers")
     return plugin, position
 
 

@@ -339,7 +339,7 @@ def _answer(call: Any) -> AnswerSurface | None:
 # checks.
 
 REMEMBERED = 4096
-"""The number of newest requests kept; the call of an older request is read back."""
+"""The number of newest requests kept; what is about an older one is read back."""
 
 
 class RecentRequests:

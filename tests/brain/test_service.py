@@ -80,3 +80,10 @@ def test_an_address_needs_a_token(given: BrainSettings, monkeypatch: pytest.Monk
     monkeypatch.delenv(TOKEN)
     with pytest.raises(ConfigurationError, match=TOKEN):
         brain_settings(given.settings, given.zoos)
+
+
+def test_a_brain_finds_the_file_of_its_worker(given: BrainSettings) -> None:
+    """Named by a part of the driver's name, too."""
+    settings = given.settings.model_copy(update={"database": "sqlite+aiosqlite:///lite?timeout=9"})
+    found = brain_settings(settings, given.zoos).settings.database
+    assert found == f"sqlite+aiosqlite:///{Path.cwd()}/lite?timeout=9"
